@@ -1,0 +1,5 @@
+/* main: placeholder until the driver lands. */
+int main(void)
+{
+    return 0;
+}

@@ -1,0 +1,76 @@
+/* plan: the .plan container: manifest, source, IR and cuDNN's plans in one canonical ZIP.
+ *
+ * A byte-reproducible writer and a strict reader: digest first, then canonical form (writing again
+ * what was read gives the same bytes), then every size, count, name and hash. */
+#ifndef FGC_PLAN_H
+#define FGC_PLAN_H
+
+#include "gpu/gpu.h"
+
+enum plan_role { PLAN_INPUT, PLAN_SCALAR, PLAN_OUTPUT };
+struct plan_tensor {
+    const char *name, *doc;
+    enum plan_role role;
+    int64_t uid;
+    enum dtype type;
+    int rank;
+    int64_t dim[MAX_RANK], stride[MAX_RANK];
+    int64_t align;              /* bytes; tensors */
+    double def;                 /* scalars */
+    bool has_default;
+};
+struct plan_constant {          /* host scalars the plan needs besides the interface */
+    int64_t uid;
+    const char *type;           /* cuDNN word: FLOAT, INT32 ... */
+    double value;
+};
+struct plan_step {
+    int64_t engine;
+    knobs_vec knobs;
+    words_vec numerical, behavior;
+    int64_t workspace_bytes;
+    const char *chosen_by;      /* "heuristic A rank 0" */
+    VEC(struct plan_constant) constants;
+    const char *plan;           /* cuDNN's plan JSON, normalised */
+    size_t plan_bytes;
+    size_t driver_at;           /* offset and length of the driver version's digits in `plan` */
+    size_t driver_len;
+};
+struct plan_variant {
+    const char *name;           /* "" or "S=512" */
+    VEC(struct graph_param) params;
+    VEC(struct plan_tensor) tensors; /* inputs, scalars, outputs, in order */
+    VEC(struct plan_step) steps;
+    const char *ir;             /* printed IR */
+    bool reproducible;
+};
+struct plan_graph {
+    const char *name, *doc;
+    VEC(struct plan_variant) variants;
+};
+struct plan {
+    const char *fgc_version;
+    int64_t cudnn_version;
+    const char *nvrtc_version;
+    struct target target;       /* one target a plan file as built so far */
+    const char *source;         /* canonical .fg text */
+    VEC(struct plan_graph) graphs;
+};
+
+/* The container's bytes. False with a diagnostic (limits: 4,096 entries, 1 GiB). */
+bool plan_encode(struct session *s, struct arena *a, const struct plan *p, char **bytes, size_t *n);
+/* Strict: anything but what plan_encode writes is refused with a diagnostic saying what was expected
+ * and found. `name` is for messages. */
+bool plan_decode(struct session *s, struct arena *a, const char *name, const char *bytes, size_t n,
+                 struct plan *out);
+/* For people; for tools (the manifest with sizes). */
+void plan_show(const struct plan *p, struct buf *out);
+void plan_show_json(const struct plan *p, struct buf *out);
+
+enum plan_fit { PLAN_RUNS, PLAN_REBUILD_ADVISED, PLAN_REFUSED };
+/* Compares the fields that cuDNN compares when it loads (targets: fact list in the .c). Differences,
+ * "found X, needs Y", go to out. cudnn_version 0: not compared. */
+enum plan_fit plan_check(const struct plan *p, const struct target *t, int64_t cudnn_version,
+                         struct buf *out);
+
+#endif
