@@ -42,6 +42,7 @@ struct value {
 struct promise {
     const char *name;
     struct span span;       /* the call */
+    int number;             /* from 1, in the order of the calls */
 };
 
 struct op {
@@ -49,8 +50,11 @@ struct op {
     enum op_id id;
     struct value *in[MAX_OPERANDS];  /* n = ops[id].n_in */
     struct value *out[MAX_RESULTS];  /* NULL: skipped optional result */
-    struct attr attr[MAX_ATTRS];     /* parallel to ops[id].attr; defaults filled in */
-    enum dtype compute;     /* arithmetic; DT_tf32 only when written */
+    struct attr *attr;      /* parallel to ops[id].attr (op_n_attrs of them); defaults filled in.
+                             * conv: pre_pad, post_pad, stride and dilation are always full lists,
+                             * one number a spatial axis; pad is folded into the first two and left
+                             * empty. reduce: axes sorted, from 0. */
+    enum dtype compute;     /* arithmetic; DT_tf32 only when written (its results are f32) */
     struct span span;       /* the operator's name or infix token in the source */
     struct promise *promise; /* NULL outside epilogues */
 };
@@ -81,16 +85,25 @@ struct module {
     VEC(struct graph *) graphs; /* variants of one graph stand together */
 };
 
+/* A value of rank 0, added to the graph and to the list of its role. */
 struct value *ir_value(struct arena *a, struct graph *g, enum value_role role, enum dtype type);
+/* Sets rank and dims, and row-major strides. */
+void ir_shape(struct value *v, int rank, const int64_t *dim);
 struct value *ir_const(struct arena *a, struct graph *g, enum dtype type, double literal);
 struct op *ir_op(struct arena *a, struct graph *g, enum op_id id); /* appended; attr defaults set */
-/* Numbers the interface 1.. (inputs, scalars, outputs), then every other value. */
+/* Makes v the op's i-th result. */
+void ir_result(struct op *op, int i, struct value *v);
+/* Numbers the interface 1.. (inputs, scalars, outputs), then every other value in the order in which
+ * the ops mention it. */
 void ir_number(struct graph *g);
 /* A deep copy into `a`; passes work on copies, so the interpreter's graph is never the lowered one. */
 struct graph *ir_clone(struct arena *a, const struct graph *g);
-/* Puts ops back in topological order and drops ops none of whose results are used. */
+/* Puts ops back in topological order (stably) and drops ops none of whose results reach an output,
+ * and values that nothing defines or reads; ids and indices are renewed. */
 void ir_sort(struct arena *a, struct graph *g);
 int ir_uses(const struct graph *g, const struct value *v); /* number of operand slots that read v */
+/* One line a parameter, an interface value, a constant, an op; values are written name%uid.
+ * Complete and deterministic: what a plan's graph.ir holds. */
 void ir_print(const struct graph *g, struct buf *out);
 /* NULL when sound, else what is wrong (in the arena): a bug of fgc. */
 const char *ir_verify(struct arena *a, const struct graph *g);
@@ -102,7 +115,8 @@ void dims_channels_last(int rank, const int64_t *dim, int64_t *stride);
 bool dims_count(int rank, const int64_t *dim, int64_t *count);
 /* One past the largest element offset that is reached, or false on overflow. */
 bool dims_extent(int rank, const int64_t *dim, const int64_t *stride, int64_t *extent);
-/* True when no two index tuples share an address. */
+/* True when no two index tuples share an address. Exact for every layout that a search of a million
+ * steps can decide; false beyond it. */
 bool dims_injective(int rank, const int64_t *dim, const int64_t *stride);
 
 #endif
