@@ -1,0 +1,147 @@
+/* Lowers attention into the composite that cuDNN's attention engines match.
+ *
+ *   P = q kT; P = P * scale; [P = row >= column ? P : -inf]; m = max(P); e = exp(P - m);
+ *   s = sum(e); stats = m + log(s); p = e / s, rounded to q's type; o = p v
+ *
+ * Invariant: exactly this order of operations, LOG and the ADD after it always there (virtual when
+ * unwanted): the engines of cuDNN 9.19 refuse any other. */
+#include "desc/lower.h"
+
+#include <math.h>
+
+struct attention {
+    const struct op *op;
+    int64_t scores[4]; /* B, Hq, Sq, Skv */
+    int64_t rows[4];   /* B, Hq, Sq, 1 */
+};
+
+/* k with its last two axes swapped: the same bytes read as [B, Hk, D, Skv]. */
+static struct desc *transposed(struct lowering *l, const struct value *k)
+{
+    struct value t = *k;
+    t.dim[2] = k->dim[3];
+    t.dim[3] = k->dim[2];
+    t.stride[2] = k->stride[3];
+    t.stride[3] = k->stride[2];
+    return lower_value(l, &t);
+}
+
+/* row >= column keeps; bottom_right moves the diagonal by Skv - Sq. */
+static struct desc *causal(struct lowering *l, const struct attention *at, struct desc *scores,
+                           bool bottom_right)
+{
+    const struct op *op = at->op;
+    struct arena *a = l->arena;
+    struct desc *row = lower_virtual(l, DT_i32, 4, at->scores);
+    desc_set_i64(a, lower_pw(l, op, "GEN_INDEX", "FLOAT", scores, NULL, NULL, row),
+                 DESC_ATTR_POINTWISE_AXIS, 2);
+    struct desc *column = lower_virtual(l, DT_i32, 4, at->scores);
+    desc_set_i64(a, lower_pw(l, op, "GEN_INDEX", "FLOAT", scores, NULL, NULL, column),
+                 DESC_ATTR_POINTWISE_AXIS, 3);
+    if (bottom_right) {
+        struct desc *moved = lower_virtual(l, DT_i32, 4, at->scores);
+        lower_pw(l, op, "ADD", "INT32", row, lower_literal(l, DT_i32, (double)at->scores[3]), NULL,
+                 moved);
+        row = lower_virtual(l, DT_i32, 4, at->scores);
+        lower_pw(l, op, "SUB", "INT32", moved, lower_literal(l, DT_i32, (double)at->scores[2]), NULL,
+                 row);
+    }
+    struct desc *keep = lower_virtual(l, DT_bool, 4, at->scores);
+    lower_pw(l, op, "CMP_GE", "BOOLEAN", row, column, NULL, keep);
+    struct desc *masked = lower_virtual(l, DT_f32, 4, at->scores);
+    lower_pw(l, op, "BINARY_SELECT", "FLOAT", scores, lower_literal(l, DT_f32, -HUGE_VAL), keep,
+             masked);
+    return masked;
+}
+
+/* Softmax of the scores along the last axis; the logarithms of the sums go to `stats`. */
+static struct desc *softmax(struct lowering *l, const struct attention *at, struct desc *scores,
+                            struct desc *stats)
+{
+    const struct op *op = at->op;
+    struct desc *most = lower_virtual(l, DT_f32, 4, at->rows);
+    lower_reduce(l, op, "MAX", "FLOAT", scores, most);
+    struct desc *below = lower_virtual(l, DT_f32, 4, at->scores);
+    lower_pw(l, op, "SUB", "FLOAT", scores, most, NULL, below);
+    struct desc *e = lower_virtual(l, DT_f32, 4, at->scores);
+    lower_pw(l, op, "EXP", "FLOAT", below, NULL, NULL, e);
+    struct desc *sum = lower_virtual(l, DT_f32, 4, at->rows);
+    lower_reduce(l, op, "ADD", "FLOAT", e, sum);
+    struct desc *log = lower_virtual(l, DT_f32, 4, at->rows);
+    lower_pw(l, op, "LOG", "FLOAT", sum, NULL, NULL, log);
+    lower_pw(l, op, "ADD", "FLOAT", most, log, NULL,
+             stats ? stats : lower_virtual(l, DT_f32, 4, at->rows));
+    struct desc *p = lower_virtual(l, op->in[0]->type, 4, at->scores);
+    lower_pw(l, op, "DIV", "FLOAT", e, sum, NULL, p);
+    return p;
+}
+
+static bool refuse(struct lowering *l, const struct op *op, const char *why, const char *hint)
+{
+    struct diag *d = diag(l->session, DIAG_no_lowering, op->span,
+                          "no cuDNN engine takes this 'sdpa': %s", why);
+    if (hint) diag_hint(l->session, d, "%s", hint);
+    return false;
+}
+
+static bool supported(struct lowering *l, const struct op *op, bool bottom_right)
+{
+    const struct value *q = op->in[0], *k = op->in[1], *v = op->in[2], *o = op->out[0];
+    const struct value *all[] = {q, k, v, o};
+    for (size_t j = 0; j < COUNT_OF(all); j++) {
+        if (all[j]->stride[3] == 1) continue;
+        const char *name = all[j]->name ? all[j]->name : "a result";
+        return refuse(l, op, arena_printf(l->arena, "'%s' has stride %lld along its last axis", name,
+                                          (long long)all[j]->stride[3]),
+                      "attention engines need the head's elements next to each other");
+    }
+    if (k == q || k == v) {
+        return refuse(l, op, arena_printf(l->arena, "k is the same tensor as %s", k == q ? "q" : "v"),
+                      "declare a second input: the launcher takes one pointer for both");
+    }
+    if (q->dim[3] % 8 != 0 || v->dim[3] % 8 != 0) {
+        int64_t odd = q->dim[3] % 8 ? q->dim[3] : v->dim[3];
+        return refuse(l, op, arena_printf(l->arena, "the head size %lld is not a multiple of 8",
+                                          (long long)odd),
+                      "pad the head axis with zeros to the next multiple of 8");
+    }
+    if (o->type != q->type) {
+        return refuse(l, op, arena_printf(l->arena, "the result is %s and q is %s", dtypes[o->type].name,
+                                          dtypes[q->type].name),
+                      "declare the result with q's element type");
+    }
+    /* Rows without a key must give 0; what the engines make of them is not promised, and cuDNN's own
+     * front end refuses the case. */
+    if (bottom_right && q->dim[2] > k->dim[2]) {
+        return refuse(l, op, arena_printf(l->arena, "with align=bottom_right the first %lld of %lld "
+                                          "rows see no key", (long long)(q->dim[2] - k->dim[2]),
+                                          (long long)q->dim[2]), NULL);
+    }
+    return true;
+}
+
+bool lower_sdpa(struct lowering *l, const struct op *op)
+{
+    const struct value *q = op->in[0], *k = op->in[1];
+    bool is_causal = lower_attr(op, "mask")->i == MASK_causal;
+    int align = op_attr_index(op->id, "align");
+    bool bottom_right = is_causal && op->attr[align].i ==
+                        word_index(ops[op->id].attr[align].choices, "bottom_right");
+    if (!supported(l, op, bottom_right)) return false;
+
+    struct attention at = {op, {q->dim[0], q->dim[1], q->dim[2], k->dim[2]},
+                           {q->dim[0], q->dim[1], q->dim[2], 1}};
+    const char *compute = lower_compute(op->compute);
+    struct desc *scores = lower_virtual(l, DT_f32, 4, at.scores);
+    struct desc *left = lower_value(l, q);
+    lower_mm(l, op, compute, left, transposed(l, k), scores);
+    struct desc *scaled = lower_virtual(l, DT_f32, 4, at.scores);
+    lower_pw(l, op, "MUL", "FLOAT", scores, lower_literal(l, DT_f32, lower_attr(op, "scale")->r), NULL,
+             scaled);
+    if (is_causal) scaled = causal(l, &at, scaled, bottom_right);
+    struct desc *stats = op->out[1] ? lower_value(l, op->out[1]) : NULL;
+    struct desc *p = softmax(l, &at, scaled, stats);
+    struct desc *v = lower_value(l, op->in[2]);
+    lower_mm(l, op, compute, p, v, lower_value(l, op->out[0]));
+    return true;
+}

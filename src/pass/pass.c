@@ -1,0 +1,109 @@
+/* Runs the passes in order on a copy of the graph, and holds what several of them need.
+ *
+ * Invariant: after each pass ops are in topological order, no dead op or unread temporary is left,
+ * values are numbered as they stand, interface uids are those of the graph that came in. */
+#include "pass/passes.h"
+
+#include <assert.h>
+#include <inttypes.h>
+
+const struct pass passes[] = {
+    {"simplify", pass_simplify},
+    {"partition", pass_partition},
+    {"redescribe", pass_redescribe},
+};
+const size_t n_passes = COUNT_OF(passes);
+
+void pass_replace_uses(struct graph *g, const struct value *from, struct value *to)
+{
+    for (size_t k = 0; k < g->ops.n; k++) {
+        struct op *op = g->ops.at[k];
+        for (int j = 0; j < ops[op->id].n_in; j++) {
+            if (op->in[j] == from) op->in[j] = to;
+        }
+    }
+}
+
+const char *pass_dims_text(struct arena *a, int rank, const int64_t *dim)
+{
+    const char *text = "[";
+    for (int k = 0; k < rank; k++) text = arena_printf(a, "%s%s%" PRId64, text, k ? ", " : "", dim[k]);
+    return arena_printf(a, "%s]", text);
+}
+
+struct op *pass_op_at(const struct component *c, const struct value *v)
+{
+    if (v->producer && v->producer->id != OP_cast) return v->producer;
+    for (size_t k = 0; k < c->ops.n; k++) {
+        const struct op *op = c->ops.at[k];
+        for (int j = 0; j < ops[op->id].n_in; j++) {
+            if (op->in[j] == v) return c->ops.at[k];
+        }
+    }
+    return v->producer ? v->producer : c->ops.at[0];
+}
+
+struct graph *pass_run(struct session *s, const struct graph *g, const char *last)
+{
+    struct graph *copy = ir_clone(s->arena, g);
+    for (size_t k = 0; k < n_passes; k++) {
+        if (!passes[k].run(s, copy)) return NULL;
+        ir_sort(s->arena, copy);
+        ir_number(copy);
+        const char *wrong = ir_verify(s->arena, copy);
+        if (wrong) fprintf(stderr, "after %s: %s\n", passes[k].name, wrong);
+        assert(!wrong);
+        if (last && strcmp(last, passes[k].name) == 0) break;
+    }
+    return copy;
+}
+
+/* ---- components ---------------------------------------------------------------------------- */
+
+static int root(int *of, int k)
+{
+    while (of[k] != k) k = of[k] = of[of[k]];
+    return k;
+}
+
+components_vec pass_components(struct arena *a, const struct graph *g, bool by_inputs)
+{
+    components_vec found = {0};
+    int *of = NEW_N(a, int, g->ops.n + 1);
+    int *reader = NEW_N(a, int, g->values.n + 1); /* 1 + an op that reads or makes the value */
+    struct component **at = NEW_N(a, struct component *, g->ops.n + 1);
+    for (size_t k = 0; k < g->ops.n; k++) {
+        const struct op *op = g->ops.at[k];
+        of[k] = (int)k;
+        for (int j = 0; j < ops[op->id].n_in; j++) {
+            const struct value *v = op->in[j];
+            if (v->rank == 0 || (!v->producer && !by_inputs)) continue;
+            if (reader[v->id]) of[root(of, reader[v->id] - 1)] = root(of, (int)k);
+            reader[v->id] = (int)k + 1;
+        }
+        for (int j = 0; j < ops[op->id].n_out; j++) {
+            if (op->out[j]) reader[op->out[j]->id] = (int)k + 1;
+        }
+    }
+    bool *listed = NEW_N(a, bool, g->values.n + 1);
+    for (size_t k = 0; k < g->ops.n; k++) {
+        struct op *op = g->ops.at[k];
+        int r = root(of, (int)k);
+        if (!at[r]) {
+            at[r] = NEW(a, struct component);
+            vec_push(a, &found, at[r]);
+        }
+        struct component *c = at[r];
+        vec_push(a, &c->ops, op);
+        if (is_anchor(op) && !c->anchor) c->anchor = op;
+        int n_in = ops[op->id].n_in, n = n_in + ops[op->id].n_out;
+        for (int j = 0; j < n; j++) {
+            struct value *v = j < n_in ? op->in[j] : op->out[j - n_in];
+            if (!v || v->rank == 0 || listed[v->id]) continue;
+            listed[v->id] = true;
+            vec_push(a, &c->values, v);
+            c->rank = v->rank;
+        }
+    }
+    return found;
+}
