@@ -132,7 +132,8 @@ struct session {
     VEC(struct source *) sources;
     VEC(struct diag *) diags;
     size_t n_errors, n_warnings;
-    bool diags_full;          /* 20 errors were reported; what follows is dropped */
+    unsigned classes;         /* of errors so far: 1 input, 2 usage, 4 world */
+    bool diags_full;          /* more than 20 errors: what follows is dropped */
     bool werror;
     bool colour;
 };
