@@ -1,0 +1,52 @@
+/* cmd_ops: prints the table of operators, or one row of it as a page. */
+#include "driver/driver.h"
+
+static void signature(const struct op_info *op, FILE *to)
+{
+    fprintf(to, "%s(", op->name);
+    for (int i = 0; i < op->n_in; i++) fprintf(to, "%s%s", i ? ", " : "", op->in[i].name);
+    for (int i = 0; i < MAX_ATTRS && op->attr[i].kind != ATTR_none; i++)
+        fprintf(to, op->attr[i].required ? ", %s=" : " [, %s=]", op->attr[i].name);
+    fprintf(to, ") ->");
+    for (int i = 0; i < op->n_out; i++)
+        fprintf(to, op->out[i].optional ? " [, %s]" : " %s", op->out[i].name);
+    fprintf(to, "\n");
+}
+
+static void page(const struct op_info *op, FILE *to)
+{
+    signature(op, to);
+    fprintf(to, "  %s\n  formula: %s\n  element types: %s\n", op->doc, op->formula, op->types);
+    for (int i = 0; i < MAX_ATTRS && op->attr[i].kind != ATTR_none; i++) {
+        const struct attr_info *a = &op->attr[i];
+        fprintf(to, "  %s: %s%s%s\n", a->name, a->doc ? a->doc : "", a->choices ? "; one of " : "",
+                a->choices ? a->choices : "");
+    }
+    if (op->limits) fprintf(to, "  limits: %s\n", op->limits);
+    if (op->cudnn_min)
+        fprintf(to, "  needs cuDNN %d.%d\n", op->cudnn_min / 10000, op->cudnn_min / 100 % 100);
+}
+
+int cmd_ops(struct session *s, const struct options *o)
+{
+    if (o->operands.n > 1) {
+        diag(s, DIAG_usage, NO_SPAN, "at most one operator is named, got %zu", o->operands.n);
+        return 0;
+    }
+    if (o->operands.n == 0) {
+        for (int i = OP_none + 1; i < N_OPS; i++) signature(&ops[i], stdout);
+        return 0;
+    }
+    enum op_id id = op_find(o->operands.at[0]);
+    if (id != OP_none) {
+        page(&ops[id], stdout);
+        return 0;
+    }
+    const char *names[N_OPS];
+    size_t n = 0;
+    for (int i = OP_none + 1; i < N_OPS; i++) names[n++] = ops[i].name;
+    struct diag *d = diag(s, DIAG_usage, NO_SPAN, "there is no operator '%s'", o->operands.at[0]);
+    const char *near = closest_name(o->operands.at[0], names, n);
+    if (near) diag_hint(s, d, "did you mean '%s'", near);
+    return 0;
+}

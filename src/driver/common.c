@@ -1,0 +1,49 @@
+/* common: the first half of every subcommand that reads a specification. */
+#include "driver/driver.h"
+
+struct gpu_search driver_search(const struct options *o)
+{
+    return (struct gpu_search){.cudnn = o->cudnn, .cuda = o->cuda, .no_python = o->no_python};
+}
+
+bool driver_pair(struct session *s, const char *option, const char *text, const char **name,
+                 const char **value)
+{
+    const char *eq = strchr(text, '=');
+    if (!eq || eq == text || !eq[1]) {
+        diag(s, DIAG_usage, NO_SPAN, "%s needs NAME=VALUE, got '%s'", option, text);
+        return false;
+    }
+    *name = intern(s, text, (size_t)(eq - text));
+    *value = eq + 1;
+    return true;
+}
+
+struct module *driver_module(struct session *s, const struct options *o, const char *path,
+                             const struct target *t)
+{
+    size_t before = s->n_errors, n = o->define.n;
+    struct sema_define *defines = NEW_N(s->arena, struct sema_define, n ? n : 1);
+    for (size_t i = 0; i < n; i++) {
+        const char *name;
+        if (!driver_pair(s, "-D", o->define.at[i], &name, &defines[i].value)) return NULL;
+        const char *dot = strchr(name, '.');
+        defines[i].graph = dot ? intern(s, name, (size_t)(dot - name)) : NULL;
+        defines[i].name = dot ? intern_z(s, dot + 1) : name;
+    }
+    struct source *src = source_load(s, path);
+    if (!src) return NULL;
+    struct ast *ast = ast_parse(s, src);
+    if (s->n_errors > before) return NULL;
+    struct sema_options so = {
+        .defines = defines,
+        .n_defines = n,
+        .graphs = o->graph.at,
+        .n_graphs = o->graph.n,
+        .sm = t ? t->sm : 0,
+        .has_type = t ? target_has_type : NULL,
+        .target = t,
+    };
+    struct module *m = sema_analyse(s, ast, &so);
+    return s->n_errors > before ? NULL : m;
+}

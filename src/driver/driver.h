@@ -1,0 +1,83 @@
+/* driver: the command line, the pipeline, and one file a subcommand. */
+#ifndef FGC_DRIVER_H
+#define FGC_DRIVER_H
+
+#include "emit/emit.h"
+#include "interp/interp.h"
+#include "pass/pass.h"
+#include "sema/sema.h"
+
+enum command {
+#define COMMAND(name, operands, doc) CMD_##name,
+#define OPTION(...)
+#include "driver/options.def"
+#undef COMMAND
+#undef OPTION
+    N_COMMANDS
+};
+
+typedef bool option_FLAG;
+typedef const char *option_TEXT;
+typedef VEC(const char *) option_LIST;
+struct option_number {
+    bool given;
+    int64_t value;
+};
+typedef struct option_number option_BYTES;
+typedef struct option_number option_SEED;
+
+/* One member an option of options.def. */
+struct options {
+    enum command command;
+    VEC(const char *) operands;
+#define COMMAND(name, operands, doc)
+#define OPTION(field, long_name, letter, arg, kind, commands, doc) option_##kind field;
+#include "driver/options.def"
+#undef COMMAND
+#undef OPTION
+};
+
+/* Reads argv into *o. False with a usage diagnostic. */
+bool options_parse(struct session *s, int argc, char **argv, struct options *o);
+void options_help(enum command c, bool all, FILE *to);
+
+/* Subcommands: return the exit status when it is not session_exit_status's to say (that of recorded
+ * errors comes on top in main). */
+#define COMMAND(name, operands, doc) int cmd_##name(struct session *s, const struct options *o);
+#define OPTION(...)
+#include "driver/options.def"
+#undef COMMAND
+#undef OPTION
+
+/* ---- shared by subcommands ---------------------------------------------------------------- */
+
+struct gpu_search driver_search(const struct options *o);
+/* Parses and analyses one file for a target (NULL: none known). NULL when there were errors. */
+struct module *driver_module(struct session *s, const struct options *o, const char *path,
+                             const struct target *t);
+/* "x=path" -> name and path; false with a usage diagnostic. */
+bool driver_pair(struct session *s, const char *option, const char *text, const char **name,
+                 const char **value);
+
+/* ---- pipeline ------------------------------------------------------------------------------ */
+
+struct compiled {             /* one variant on its way */
+    const struct graph *ir;   /* as the language means it */
+    struct graph *region;     /* after the passes */
+    struct desc_graph *desc;
+    struct build_result build;
+};
+/* ir -> passes -> descriptors -> plans. False with diagnostics. */
+bool pipeline_lower(struct session *s, const struct graph *g, struct compiled *out);
+bool pipeline_build(struct session *s, const struct options *o, const struct target *t,
+                    struct compiled *c);
+/* Says why no engine takes the graph: each engine's own reason, and the operator that loses the
+ * last engine, found by building prefixes. */
+void refusal_explain(struct session *s, const struct options *o, const struct target *t,
+                     const struct compiled *c);
+/* Puts the module's built variants into one plan. */
+void pipeline_plan(struct session *s, const struct module *m, const struct target *t,
+                   const struct compiled *c, size_t n, struct plan *out);
+void candidates_print(const struct graph *g, const struct build_result *b, FILE *to);
+
+#endif

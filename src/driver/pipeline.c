@@ -1,0 +1,181 @@
+/* pipeline: the compiler on one screen. Each stage's output can be printed with -d STAGE.
+ *
+ *   text -> ast_parse -> sema_analyse -> pass_run -> desc_lower -> gpu_build -> plan_encode
+ *                        ir              simplify, partition, redescribe   desc   plan   model.plan */
+#include "driver/driver.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+
+bool pipeline_lower(struct session *s, const struct graph *g, struct compiled *out)
+{
+    out->ir = g;
+    out->region = pass_run(s, g, NULL);
+    if (!out->region) return false;
+    out->desc = desc_lower(s, out->region);
+    return out->desc != NULL;
+}
+
+/* TF32 is never chosen unless the specification says so. */
+static bool allows_tf32(const struct graph *g)
+{
+    for (size_t i = 0; i < g->ops.n; i++)
+        if (g->ops.at[i]->compute == DT_tf32) return true;
+    return false;
+}
+
+/* cuDNN's device-property heuristics leave out the engines that need to know the GPU's clusters
+ * (measured with cuDNN 9.19: for matmul-like graphs on sm_90 the handle's list has engine 4, up to
+ * 1.7 times faster; convolution and attention lists are the same). */
+static void note_clusters(struct session *s, const struct target *t, const struct compiled *c)
+{
+    if (t->host || t->sm < 90) return;
+    for (size_t i = 0; i < c->ir->ops.n; i++)
+        if (c->ir->ops.at[i]->id == OP_matmul) {
+            struct diag *d = diag(s, DIAG_no_cluster_engines, c->ir->ops.at[i]->span,
+                                  "graph '%s' is compiled without its GPU, where cuDNN's heuristics "
+                                  "leave out cluster engines for matmul on sm_%d",
+                                  c->ir->name, t->sm);
+            diag_hint(s, d, "compile it once on the GPU with --target host and compare the speed");
+            return;
+        }
+}
+
+bool pipeline_build(struct session *s, const struct options *o, const struct target *t,
+                    struct compiled *c)
+{
+    struct gpu_search search = driver_search(o);
+    struct build_request r = {
+        .graph = c->desc,
+        .target = t,
+        .search = &search,
+        .what = o->plans && strcmp(o->plans, "all") == 0 ? BUILD_ALL : BUILD_FIRST,
+        .workspace_limit = o->workspace_limit.given ? o->workspace_limit.value : -1,
+        .deterministic = o->deterministic,
+        .allow_tf32 = allows_tf32(c->ir),
+    };
+    if (!gpu_build(s, s->arena, &r, &c->build)) return false;
+    if (c->build.chosen < 0) {
+        refusal_explain(s, o, t, c);
+        return false;
+    }
+    if (!c->build.reproducible) {
+        struct diag *d = diag(s, o->require_reproducible ? DIAG_not_reproducible : DIAG_maybe_not_reproducible,
+                              NO_SPAN, "the plan of graph '%s' may differ from machine to machine", c->ir->name);
+        diag_note(s, d, NO_SPAN, "%s", c->build.not_reproducible_why);
+        if (o->require_reproducible) return false;
+    }
+    note_clusters(s, t, c);
+    return true;
+}
+
+/* The digits that whoever loads the plan replaces by the running driver's version. */
+static void find_driver(const char *plan, size_t *at, size_t *len)
+{
+    static const char key[] = "\"driverVer\":";
+    const char *p = strstr(plan, key);
+    *at = *len = 0;
+    if (!p) return;
+    p += sizeof key - 1;
+    while (isspace((unsigned char)*p)) p++;
+    *at = (size_t)(p - plan);
+    while (isdigit((unsigned char)p[*len])) ++*len;
+}
+
+static struct plan_step make_step(struct session *s, const struct compiled *c)
+{
+    const struct candidate *k = &c->build.candidates.at[c->build.chosen];
+    struct plan_step step = {
+        .engine = k->engine,
+        .knobs = k->knobs,
+        .numerical = k->numerical,
+        .behavior = k->behavior,
+        .workspace_bytes = k->workspace_bytes,
+        .chosen_by = arena_printf(s->arena, "heuristic %s rank %d", k->mode, k->rank),
+        .plan = k->plan,
+        .plan_bytes = k->plan_bytes,
+    };
+    for (size_t i = 0; i < c->desc->constants.n; i++) {
+        const struct desc_constant *dc = &c->desc->constants.at[i];
+        vec_push(s->arena, &step.constants,
+                 ((struct plan_constant){.uid = dc->uid, .type = dc->type, .value = dc->value}));
+    }
+    find_driver(step.plan, &step.driver_at, &step.driver_len);
+    return step;
+}
+
+static void add_tensors(struct session *s, struct plan_variant *pv, const values_vec *of, enum plan_role role)
+{
+    for (size_t i = 0; i < of->n; i++) {
+        const struct value *v = of->at[i];
+        struct plan_tensor t = {.name = v->name, .doc = v->doc, .role = role, .uid = v->uid,
+                                .type = v->type, .rank = v->rank, .align = v->align,
+                                .def = v->literal, .has_default = v->has_default};
+        memcpy(t.dim, v->dim, sizeof t.dim);
+        memcpy(t.stride, v->stride, sizeof t.stride);
+        vec_push(s->arena, &pv->tensors, t);
+    }
+}
+
+static struct plan_variant make_variant(struct session *s, const struct compiled *c)
+{
+    const struct graph *g = c->ir;
+    struct plan_variant pv = {.name = g->variant, .reproducible = c->build.reproducible};
+    for (size_t i = 0; i < g->params.n; i++) vec_push(s->arena, &pv.params, g->params.at[i]);
+    add_tensors(s, &pv, &g->inputs, PLAN_INPUT);
+    add_tensors(s, &pv, &g->scalars, PLAN_SCALAR);
+    add_tensors(s, &pv, &g->outputs, PLAN_OUTPUT);
+    vec_push(s->arena, &pv.steps, make_step(s, c));
+    struct buf b = {0};
+    ir_print(g, &b);
+    pv.ir = arena_strndup(s->arena, b.at ? b.at : "", b.n);
+    buf_fini(&b);
+    return pv;
+}
+
+void pipeline_plan(struct session *s, const struct module *m, const struct target *t,
+                   const struct compiled *c, size_t n, struct plan *out)
+{
+    *out = (struct plan){.fgc_version = PACKAGE_VERSION, .target = *t, .nvrtc_version = ""};
+    struct buf b = {0};
+    ast_format(m->ast, &b);
+    out->source = arena_strndup(s->arena, b.at ? b.at : "", b.n);
+    buf_fini(&b);
+    for (size_t i = 0; i < n; i++) {
+        out->cudnn_version = c[i].build.cudnn_version;
+        if (c[i].build.nvrtc_version) out->nvrtc_version = c[i].build.nvrtc_version;
+        if (i == 0 || strcmp(c[i].ir->name, c[i - 1].ir->name) != 0)
+            vec_push(s->arena, &out->graphs,
+                     ((struct plan_graph){.name = c[i].ir->name, .doc = c[i].ir->doc}));
+        struct plan_graph *pg = &out->graphs.at[out->graphs.n - 1];
+        vec_push(s->arena, &pg->variants, make_variant(s, &c[i]));
+    }
+}
+
+static void print_words(FILE *to, const words_vec *w)
+{
+    for (size_t i = 0; i < w->n; i++) fprintf(to, "%s%s", i ? "," : " ", w->at[i]);
+}
+
+void candidates_print(const struct graph *g, const struct build_result *b, FILE *to)
+{
+    fprintf(to, "graph %s%s%s: %zu candidates\n", g->name, *g->variant ? " " : "", g->variant,
+            b->candidates.n);
+    for (size_t i = 0; i < b->candidates.n; i++) {
+        const struct candidate *c = &b->candidates.at[i];
+        fprintf(to, "%c %-8s %2d  engine %" PRId64 " [", (int)i == b->chosen ? '*' : ' ', c->mode, c->rank,
+                c->engine);
+        for (size_t k = 0; k < c->knobs.n; k++)
+            fprintf(to, "%s%" PRId64 "=%" PRId64, k ? " " : "", c->knobs.at[k].type, c->knobs.at[k].value);
+        fprintf(to, "]  ");
+        if (c->status) {
+            fprintf(to, "refused: %s", c->status);
+            if (c->reasons.n) fprintf(to, ": %s", c->reasons.at[0]);
+        } else {
+            fprintf(to, "workspace %" PRId64 " bytes, built in %.1f ms, notes", c->workspace_bytes, c->build_ms);
+            print_words(to, &c->numerical);
+            print_words(to, &c->behavior);
+        }
+        fprintf(to, "\n");
+    }
+}
