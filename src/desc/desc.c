@@ -97,18 +97,11 @@ static void print_value(const struct desc_attr *attr, struct buf *out)
         for (int k = 0; k < attr->n; k++) buf_printf(out, "%s%" PRId64, k ? "," : "", attr->i[k]);
         if (attr->is_list) buf_puts(out, "]");
         break;
-    case DESC_BOOLEAN:
-        buf_puts(out, attr->i[0] ? "true" : "false");
-        break;
+    case DESC_BOOLEAN: buf_puts(out, attr->i[0] ? "true" : "false"); break;
     case DESC_DOUBLE:
-    case DESC_FLOAT:
-        put_real(out, attr->r[0]);
-        break;
-    case DESC_DESCRIPTOR:
-        buf_printf(out, "\"%s\"", attr->child->id);
-        break;
-    default:
-        buf_printf(out, "\"%s\"", attr->word);
+    case DESC_FLOAT: put_real(out, attr->r[0]); break;
+    case DESC_DESCRIPTOR: buf_printf(out, "\"%s\"", attr->child->id); break;
+    default: buf_printf(out, "\"%s\"", attr->word);
     }
 }
 

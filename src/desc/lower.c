@@ -4,7 +4,10 @@
  * uids, what the lowering adds comes after them; operations stand in the graph's order. */
 #include "desc/lower.h"
 
-const char *lower_compute(enum dtype t) { return t == DT_tf32 ? "FLOAT" : dtypes[t].cudnn; }
+const char *lower_compute(enum dtype t)
+{
+    return t == DT_tf32 ? "FLOAT" : dtypes[t].cudnn;
+}
 
 const struct attr *lower_attr(const struct op *op, const char *name)
 {

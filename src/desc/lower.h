@@ -11,9 +11,9 @@ struct lowering {
     struct arena *arena;
     const struct graph *graph;
     struct desc_graph *out;
-    struct desc **tensor;    /* by value id; NULL until a descriptor is made */
-    int rank;                /* of the graph's tensors: by-value tensors have it too */
-    int64_t next_uid;        /* after those of the graph's values */
+    struct desc **tensor; /* by value id; NULL until a descriptor is made */
+    int rank;             /* of the graph's tensors: by-value tensors have it too */
+    int64_t next_uid;     /* after those of the graph's values */
     int n_made[N_DESC_KINDS];
 };
 
@@ -39,8 +39,8 @@ const char *lower_compute(enum dtype t);
 struct desc *lower_pw(struct lowering *l, const struct op *origin, const char *mode,
                       const char *compute, struct desc *x, struct desc *b, struct desc *t,
                       struct desc *y);
-void lower_reduce(struct lowering *l, const struct op *origin, const char *mode, const char *compute,
-                  struct desc *x, struct desc *y);
+void lower_reduce(struct lowering *l, const struct op *origin, const char *mode,
+                  const char *compute, struct desc *x, struct desc *y);
 void lower_mm(struct lowering *l, const struct op *origin, const char *compute, struct desc *a,
               struct desc *b, struct desc *c);
 

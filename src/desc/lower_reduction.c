@@ -1,12 +1,13 @@
 /* Lowers reductions: the reduced axes are those where the result's dim is 1.
  *
- * Invariant: only modes that engines have are lowered; the passes rewrite the others or refuse them. */
+ * Invariant: only modes that engines have are lowered; the passes rewrite the others or refuse
+ * them. */
 #include "desc/lower.h"
 
 #include <assert.h>
 
-void lower_reduce(struct lowering *l, const struct op *origin, const char *mode, const char *compute,
-                  struct desc *x, struct desc *y)
+void lower_reduce(struct lowering *l, const struct op *origin, const char *mode,
+                  const char *compute, struct desc *x, struct desc *y)
 {
     struct desc *r = lower_desc(l, DESC_KIND_REDUCTION, "red");
     desc_set_word(l->arena, r, DESC_ATTR_REDUCTION_OPERATOR, mode);
@@ -33,9 +34,9 @@ bool lower_reduction(struct lowering *l, const struct op *op)
 
     /* cuDNN 9.19: yType == FLOAT && mathPrec == FLOAT, for every engine. */
     if (op->out[0]->type != DT_f32 || (op->compute != DT_f32 && op->compute != DT_tf32)) {
-        struct diag *d = diag(l->session, DIAG_no_lowering, op->span,
-                              "no cuDNN engine reduces in %s to %s", dtypes[op->compute].name,
-                              dtypes[op->out[0]->type].name);
+        struct diag *d =
+            diag(l->session, DIAG_no_lowering, op->span, "no cuDNN engine reduces in %s to %s",
+                 dtypes[op->compute].name, dtypes[op->out[0]->type].name);
         diag_note(l->session, d, op->out[0]->span, "the result has type %s",
                   dtypes[op->out[0]->type].name);
         diag_hint(l->session, d, "reductions compute and store f32: declare the result f32");

@@ -43,8 +43,8 @@ static struct desc *causal(struct lowering *l, const struct attention *at, struc
         lower_pw(l, op, "ADD", "INT32", row, lower_literal(l, DT_i32, (double)at->scores[3]), NULL,
                  moved);
         row = lower_virtual(l, DT_i32, 4, at->scores);
-        lower_pw(l, op, "SUB", "INT32", moved, lower_literal(l, DT_i32, (double)at->scores[2]), NULL,
-                 row);
+        lower_pw(l, op, "SUB", "INT32", moved, lower_literal(l, DT_i32, (double)at->scores[2]),
+                 NULL, row);
     }
     struct desc *keep = lower_virtual(l, DT_bool, 4, at->scores);
     lower_pw(l, op, "CMP_GE", "BOOLEAN", row, column, NULL, keep);
@@ -78,8 +78,8 @@ static struct desc *softmax(struct lowering *l, const struct attention *at, stru
 
 static bool refuse(struct lowering *l, const struct op *op, const char *why, const char *hint)
 {
-    struct diag *d = diag(l->session, DIAG_no_lowering, op->span,
-                          "no cuDNN engine takes this 'sdpa': %s", why);
+    struct diag *d =
+        diag(l->session, DIAG_no_lowering, op->span, "no cuDNN engine takes this 'sdpa': %s", why);
     if (hint) diag_hint(l->session, d, "%s", hint);
     return false;
 }
@@ -91,31 +91,38 @@ static bool supported(struct lowering *l, const struct op *op, bool bottom_right
     for (size_t j = 0; j < COUNT_OF(all); j++) {
         if (all[j]->stride[3] == 1) continue;
         const char *name = all[j]->name ? all[j]->name : "a result";
-        return refuse(l, op, arena_printf(l->arena, "'%s' has stride %lld along its last axis", name,
-                                          (long long)all[j]->stride[3]),
+        return refuse(l, op,
+                      arena_printf(l->arena, "'%s' has stride %lld along its last axis", name,
+                                   (long long)all[j]->stride[3]),
                       "attention engines need the head's elements next to each other");
     }
     if (k == q || k == v) {
-        return refuse(l, op, arena_printf(l->arena, "k is the same tensor as %s", k == q ? "q" : "v"),
+        return refuse(l, op,
+                      arena_printf(l->arena, "k is the same tensor as %s", k == q ? "q" : "v"),
                       "declare a second input: the launcher takes one pointer for both");
     }
     if (q->dim[3] % 8 != 0 || v->dim[3] % 8 != 0) {
         int64_t odd = q->dim[3] % 8 ? q->dim[3] : v->dim[3];
-        return refuse(l, op, arena_printf(l->arena, "the head size %lld is not a multiple of 8",
-                                          (long long)odd),
-                      "pad the head axis with zeros to the next multiple of 8");
+        return refuse(
+            l, op,
+            arena_printf(l->arena, "the head size %lld is not a multiple of 8", (long long)odd),
+            "pad the head axis with zeros to the next multiple of 8");
     }
     if (o->type != q->type) {
-        return refuse(l, op, arena_printf(l->arena, "the result is %s and q is %s", dtypes[o->type].name,
-                                          dtypes[q->type].name),
+        return refuse(l, op,
+                      arena_printf(l->arena, "the result is %s and q is %s", dtypes[o->type].name,
+                                   dtypes[q->type].name),
                       "declare the result with q's element type");
     }
-    /* Rows without a key must give 0; what the engines make of them is not promised, and cuDNN's own
-     * front end refuses the case. */
+    /* Rows without a key must give 0; what the engines make of them is not promised, and cuDNN's
+     * own front end refuses the case. */
     if (bottom_right && q->dim[2] > k->dim[2]) {
-        return refuse(l, op, arena_printf(l->arena, "with align=bottom_right the first %lld of %lld "
-                                          "rows see no key", (long long)(q->dim[2] - k->dim[2]),
-                                          (long long)q->dim[2]), NULL);
+        return refuse(l, op,
+                      arena_printf(l->arena,
+                                   "with align=bottom_right the first %lld of %lld "
+                                   "rows see no key",
+                                   (long long)(q->dim[2] - k->dim[2]), (long long)q->dim[2]),
+                      NULL);
     }
     return true;
 }
@@ -125,19 +132,20 @@ bool lower_sdpa(struct lowering *l, const struct op *op)
     const struct value *q = op->in[0], *k = op->in[1];
     bool is_causal = lower_attr(op, "mask")->i == MASK_causal;
     int align = op_attr_index(op->id, "align");
-    bool bottom_right = is_causal && op->attr[align].i ==
-                        word_index(ops[op->id].attr[align].choices, "bottom_right");
+    bool bottom_right =
+        is_causal &&
+        op->attr[align].i == word_index(ops[op->id].attr[align].choices, "bottom_right");
     if (!supported(l, op, bottom_right)) return false;
 
-    struct attention at = {op, {q->dim[0], q->dim[1], q->dim[2], k->dim[2]},
-                           {q->dim[0], q->dim[1], q->dim[2], 1}};
+    struct attention at = {
+        op, {q->dim[0], q->dim[1], q->dim[2], k->dim[2]}, {q->dim[0], q->dim[1], q->dim[2], 1}};
     const char *compute = lower_compute(op->compute);
     struct desc *scores = lower_virtual(l, DT_f32, 4, at.scores);
     struct desc *left = lower_value(l, q);
     lower_mm(l, op, compute, left, transposed(l, k), scores);
     struct desc *scaled = lower_virtual(l, DT_f32, 4, at.scores);
-    lower_pw(l, op, "MUL", "FLOAT", scores, lower_literal(l, DT_f32, lower_attr(op, "scale")->r), NULL,
-             scaled);
+    lower_pw(l, op, "MUL", "FLOAT", scores, lower_literal(l, DT_f32, lower_attr(op, "scale")->r),
+             NULL, scaled);
     if (is_causal) scaled = causal(l, &at, scaled, bottom_right);
     struct desc *stats = op->out[1] ? lower_value(l, op->out[1]) : NULL;
     struct desc *p = softmax(l, &at, scaled, stats);

@@ -13,7 +13,7 @@ struct reader {
     struct arena *arena;
     struct desc_graph *g;
     struct map *ids, *uids; /* to descriptors; uids in decimal */
-    const char *why; /* the first fault */
+    const char *why;        /* the first fault */
 };
 
 static bool fail(struct reader *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
@@ -66,10 +66,8 @@ static bool takes_list(enum desc_attr_id id)
     case DESC_ATTR_CONVOLUTION_PRE_PADDINGS:
     case DESC_ATTR_CONVOLUTION_POST_PADDINGS:
     case DESC_ATTR_CONVOLUTION_DILATIONS:
-    case DESC_ATTR_CONVOLUTION_FILTER_STRIDES:
-        return true;
-    default:
-        return false;
+    case DESC_ATTR_CONVOLUTION_FILTER_STRIDES: return true;
+    default: return false;
     }
 }
 
@@ -158,8 +156,7 @@ static bool read_attr(struct reader *r, struct desc *d, enum desc_attr_id id, co
     const char *name = desc_attrs[id].name;
     double real;
     switch (desc_attrs[id].type) {
-    case DESC_INT64:
-        return read_ints(r, d, id, j);
+    case DESC_INT64: return read_ints(r, d, id, j);
     case DESC_BOOLEAN:
         if (!json_is_boolean(j)) return fail(r, "'%s' of '%s' is not a boolean", name, d->id);
         desc_set_i64(r->arena, d, id, json_is_true(j));
@@ -169,8 +166,7 @@ static bool read_attr(struct reader *r, struct desc *d, enum desc_attr_id id, co
         if (!read_real(j, &real)) return fail(r, "'%s' of '%s' is not a number", name, d->id);
         desc_set_real(r->arena, d, id, real);
         return true;
-    default:
-        break;
+    default: break;
     }
     const char *word = json_string_value(j);
     if (!word) return fail(r, "'%s' of '%s' is not a string", name, d->id);
@@ -184,8 +180,8 @@ static bool read_attr(struct reader *r, struct desc *d, enum desc_attr_id id, co
     struct desc *child = map_get(r->ids, word);
     if (!child) return fail(r, "'%s' of '%s' refers to no earlier descriptor", name, d->id);
     if (child->kind != child_kind(id)) {
-        return fail(r, "'%s' of '%s' refers to '%s', which is a %s, not a %s", name, d->id, child->id,
-                    desc_kind_names[child->kind], desc_kind_names[child_kind(id)]);
+        return fail(r, "'%s' of '%s' refers to '%s', which is a %s, not a %s", name, d->id,
+                    child->id, desc_kind_names[child->kind], desc_kind_names[child_kind(id)]);
     }
     desc_set_child(r->arena, d, id, child);
     return true;
@@ -194,8 +190,8 @@ static bool read_attr(struct reader *r, struct desc *d, enum desc_attr_id id, co
 static bool check_tensor(struct reader *r, struct desc *d)
 {
     static const enum desc_attr_id needed[] = {
-        DESC_ATTR_TENSOR_UNIQUE_ID, DESC_ATTR_TENSOR_DATA_TYPE, DESC_ATTR_TENSOR_DIMENSIONS,
-        DESC_ATTR_TENSOR_STRIDES, DESC_ATTR_TENSOR_BYTE_ALIGNMENT,
+        DESC_ATTR_TENSOR_UNIQUE_ID, DESC_ATTR_TENSOR_DATA_TYPE,      DESC_ATTR_TENSOR_DIMENSIONS,
+        DESC_ATTR_TENSOR_STRIDES,   DESC_ATTR_TENSOR_BYTE_ALIGNMENT,
     };
     for (size_t k = 0; k < COUNT_OF(needed); k++) {
         if (!desc_get(d, needed[k])) {
@@ -251,7 +247,8 @@ static bool read_desc(struct reader *r, json_t *j)
 
     const char *key;
     json_t *value;
-    json_object_foreach(j, key, value) {
+    json_object_foreach(j, key, value)
+    {
         if (strcmp(key, "id") == 0 || strcmp(key, "kind") == 0) continue;
         int a = 0;
         while (a < N_DESC_ATTRS && strcmp(desc_attrs[a].name, key) != 0) a++;
@@ -296,7 +293,8 @@ static bool read_constants(struct reader *r, json_t *table)
     if (!json_is_object(table)) return fail(r, "'constants' is not an object");
     const char *key;
     json_t *value;
-    json_object_foreach(table, key, value) {
+    json_object_foreach(table, key, value)
+    {
         struct desc *d = map_get(r->uids, key);
         const struct desc_attr *by_value = d ? desc_get(d, DESC_ATTR_TENSOR_IS_BY_VALUE) : NULL;
         if (!by_value || !by_value->i[0]) {
@@ -317,8 +315,8 @@ static bool read_constants(struct reader *r, json_t *table)
 
 struct desc_graph *desc_read(struct arena *a, const char *text, size_t n, const char **why)
 {
-    struct reader r = {.arena = a, .g = NEW(a, struct desc_graph),
-                       .ids = map_new(a), .uids = map_new(a)};
+    struct reader r = {
+        .arena = a, .g = NEW(a, struct desc_graph), .ids = map_new(a), .uids = map_new(a)};
     json_error_t error;
     json_t *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &error);
     json_t *descs = json_object_get(root, "descriptors");

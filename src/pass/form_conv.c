@@ -1,6 +1,7 @@
 /* The forms of convolution and attention.
  *
- * Invariant: elements keep their addresses; only axes of size 1 are added or given other strides. */
+ * Invariant: elements keep their addresses; only axes of size 1 are added or given other strides.
+ */
 #include "pass/passes.h"
 
 /* cuDNN 9.19: a convolution over one spatial axis fuses an epilogue only as [N, C, 1, L]. */
@@ -36,7 +37,8 @@ static bool stores_channels_last(const struct component *c)
     int64_t count, most = 0;
     for (size_t k = 0; k < c->values.n; k++) {
         const struct value *v = c->values.at[k];
-        if (v->role != VAL_OUTPUT || !dims_count(v->rank, v->dim, &count) || count <= most) continue;
+        if (v->role != VAL_OUTPUT || !dims_count(v->rank, v->dim, &count) || count <= most)
+            continue;
         most = count;
         leader = v;
     }
@@ -70,8 +72,10 @@ bool form_sdpa(struct session *s, struct component *c)
     const struct axis_order by[] = {order_row_major(4), {{3, 1, 2, 0}}}; /* BHSD, BSHD */
     for (size_t k = 0; k < c->values.n; k++) {
         struct value *v = c->values.at[k];
-        if (in_memory(v)) canonical_strides(v, 2, by);
-        else dims_row_major(v->rank, v->dim, v->stride);
+        if (in_memory(v))
+            canonical_strides(v, 2, by);
+        else
+            dims_row_major(v->rank, v->dim, v->stride);
     }
     return true;
 }

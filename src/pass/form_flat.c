@@ -1,14 +1,15 @@
 /* The form of a component without an anchor: as few axes as the addresses and the broadcasts allow.
  *
  * Invariant: elements keep their addresses. Axes that every tensor walks with one step become one
- * axis, in the order of memory. cuDNN 9.19 takes pointwise graphs of rank 3, row-major, and reductions
- * of rank 2 to rows or to one, or as channels-last [R, C, 1, 1] to rows, columns or one. */
+ * axis, in the order of memory. cuDNN 9.19 takes pointwise graphs of rank 3, row-major, and
+ * reductions of rank 2 to rows or to one, or as channels-last [R, C, 1, 1] to rows, columns or one.
+ */
 #include "pass/passes.h"
 
 struct groups {
-    int n;                      /* merged axes, slowest first */
-    int64_t full[MAX_RANK];     /* their lengths */
-    int fastest[MAX_RANK];      /* the axis whose stride is the group's */
+    int n;                              /* merged axes, slowest first */
+    int64_t full[MAX_RANK];             /* their lengths */
+    int fastest[MAX_RANK];              /* the axis whose stride is the group's */
     const struct value *stop[MAX_RANK]; /* why it was not merged with the one before */
 };
 
@@ -68,8 +69,8 @@ static const struct value *keeps_apart(const struct component *c, const int64_t 
         if (v->dim[outer] == 1 && v->dim[inner] == 1) continue;
         if (v->dim[outer] != full[outer] || v->dim[inner] != full[inner]) return v;
         int64_t step;
-        if (in_memory(v) && (!i64_mul(v->stride[inner], v->dim[inner], &step) ||
-                             step != v->stride[outer])) {
+        if (in_memory(v) &&
+            (!i64_mul(v->stride[inner], v->dim[inner], &step) || step != v->stride[outer])) {
             return v;
         }
     }
@@ -96,13 +97,16 @@ static struct groups merge(const struct component *c)
     return g;
 }
 
-static bool refuse(struct session *s, const struct component *c, const struct value *v, const char *why)
+static bool refuse(struct session *s, const struct component *c, const struct value *v,
+                   const char *why)
 {
     const struct op *op = pass_op_at(c, v);
     const char *name = v->name ? arena_printf(s->arena, "'%s'", v->name) : "an intermediate";
-    struct diag *d = diag(s, DIAG_no_form, op->span, "no cuDNN engine takes this form: %s %s", name, why);
+    struct diag *d =
+        diag(s, DIAG_no_form, op->span, "no cuDNN engine takes this form: %s %s", name, why);
     diag_note(s, d, v->span, "its dims are %s, its strides %s",
-              pass_dims_text(s->arena, v->rank, v->dim), pass_dims_text(s->arena, v->rank, v->stride));
+              pass_dims_text(s->arena, v->rank, v->dim),
+              pass_dims_text(s->arena, v->rank, v->stride));
     return false;
 }
 
@@ -113,8 +117,11 @@ static bool contiguous(struct session *s, const struct component *c, const struc
     for (size_t k = 0; k < c->values.n; k++) {
         const struct value *v = c->values.at[k];
         if (!in_memory(v) || v->dim[axis] == 1 || v->stride[axis] == 1) continue;
-        return refuse(s, c, v, arena_printf(s->arena, "is not contiguous along axis %d, the fastest of "
-                                            "the others", axis));
+        return refuse(s, c, v,
+                      arena_printf(s->arena,
+                                   "is not contiguous along axis %d, the fastest of "
+                                   "the others",
+                                   axis));
     }
     return true;
 }
@@ -124,7 +131,8 @@ enum flat_form {
     FLAT_CHANNELS, /* [R, C, 1, 1] channels-last */
 };
 /* v's groups become axes first, first+1, ... of a tensor of `rank`; the rest are 1. */
-static void restate(struct value *v, const struct groups *g, enum flat_form form, int rank, int first)
+static void restate(struct value *v, const struct groups *g, enum flat_form form, int rank,
+                    int first)
 {
     int64_t dim[MAX_RANK], stride[MAX_RANK];
     for (int k = 0; k < rank; k++) dim[k] = stride[k] = 1;
@@ -138,7 +146,8 @@ static void restate(struct value *v, const struct groups *g, enum flat_form form
     memcpy(v->dim, dim, sizeof dim);
     memcpy(v->stride, stride, sizeof stride);
     if (memory) {
-        struct axis_order by = form == FLAT_CHANNELS ? order_channels_last(rank) : order_row_major(rank);
+        struct axis_order by =
+            form == FLAT_CHANNELS ? order_channels_last(rank) : order_row_major(rank);
         canonical_strides(v, 1, &by);
     } else {
         (form == FLAT_CHANNELS ? dims_channels_last : dims_row_major)(rank, v->dim, v->stride);
@@ -170,17 +179,21 @@ bool form_flat(struct session *s, struct component *c)
     int most = reduction ? 2 : 3;
     if (g.n > most) {
         return refuse(s, c, g.stop[g.n - 1],
-                      arena_printf(s->arena, "keeps the tensors from being walked as %d axes, the "
-                                   "most that %s take; %d are left", most,
-                                   reduction ? "reductions" : "pointwise kernels", g.n));
+                      arena_printf(s->arena,
+                                   "keeps the tensors from being walked as %d axes, the "
+                                   "most that %s take; %d are left",
+                                   most, reduction ? "reductions" : "pointwise kernels", g.n));
     }
     if (!contiguous(s, c, &g)) return false;
     bool columns = reduces_columns(c, &g);
     for (size_t k = 0; k < c->values.n; k++) {
         struct value *v = c->values.at[k];
-        if (columns) restate(v, &g, FLAT_CHANNELS, 4, 0);
-        else if (reduction) restate(v, &g, FLAT_ROWS, 2, 2 - g.n);
-        else restate(v, &g, FLAT_ROWS, 3, 3 - g.n);
+        if (columns)
+            restate(v, &g, FLAT_CHANNELS, 4, 0);
+        else if (reduction)
+            restate(v, &g, FLAT_ROWS, 2, 2 - g.n);
+        else
+            restate(v, &g, FLAT_ROWS, 3, 3 - g.n);
     }
     return true;
 }

@@ -27,12 +27,13 @@ static struct batch batch_axes(const struct component *c)
     return b;
 }
 
-static void refuse(struct session *s, const struct component *c, const struct value *v, const char *why)
+static void refuse(struct session *s, const struct component *c, const struct value *v,
+                   const char *why)
 {
     const struct op *op = pass_op_at(c, v);
     const char *name = v->name ? arena_printf(s->arena, "'%s'", v->name) : "an intermediate";
-    struct diag *d = diag(s, DIAG_no_form, op->span, "the batch axes of %s do not fold into one: %s",
-                          name, why);
+    struct diag *d =
+        diag(s, DIAG_no_form, op->span, "the batch axes of %s do not fold into one: %s", name, why);
     diag_note(s, d, v->span, "its dims are %s", pass_dims_text(s->arena, v->rank, v->dim));
     diag_note(s, d, NO_SPAN, "cuDNN's matmul engines take one batch axis");
 }
@@ -56,18 +57,20 @@ static bool fold(struct session *s, const struct component *c, const struct batc
         int outer = b->axis[k], inner = b->axis[k + 1];
         int64_t step;
         if (!i64_mul(v->stride[inner], v->dim[inner], &step) || step != v->stride[outer]) {
-            refuse(s, c, v, arena_printf(s->arena, "axis %d has stride %" PRId64 ", and one step over "
-                                         "axis %d would be %" PRId64, outer, v->stride[outer], inner,
-                                         v->stride[inner] * v->dim[inner]));
+            refuse(s, c, v,
+                   arena_printf(s->arena,
+                                "axis %d has stride %" PRId64 ", and one step over "
+                                "axis %d would be %" PRId64,
+                                outer, v->stride[outer], inner, v->stride[inner] * v->dim[inner]));
             return false;
         }
     }
     return true;
 }
 
-/* An operand with a single row or column has one stride that says nothing. It is given the value that
- * keeps the other axis telling rows from columns: engines read the layout off which of the last two
- * strides is 1. */
+/* An operand with a single row or column has one stride that says nothing. It is given the value
+ * that keeps the other axis telling rows from columns: engines read the layout off which of the
+ * last two strides is 1. */
 static bool by_columns(const struct value *v)
 {
     int64_t rows = v->dim[1], columns = v->dim[2];

@@ -1,8 +1,8 @@
 /* partition: whether one kernel can hold the graph.
  *
- * Invariant of what passes: at most one anchor (conv, matmul, sdpa) and everything else hangs on its
- * result or feeds what does; nothing reads a reduction; attention stands alone. So an epilogue's
- * promise is kept: its operators are in the anchor's kernel. */
+ * Invariant of what passes: at most one anchor (conv, matmul, sdpa) and everything else hangs on
+ * its result or feeds what does; nothing reads a reduction; attention stands alone. So an
+ * epilogue's promise is kept: its operators are in the anchor's kernel. */
 #include "pass/passes.h"
 
 /* A refusal is a broken promise when an epilogue asked for what one kernel cannot do. */
@@ -10,9 +10,9 @@ static struct diag *refuse(struct session *s, const struct op *op, const char *w
 {
     const char *name = ops[op->id].name;
     if (!op->promise) return diag(s, DIAG_one_kernel, op->span, "'%s' %s", name, why);
-    struct diag *d = diag(s, DIAG_broken_promise, op->promise->span,
-                          "epilogue '%s' cannot be placed in the kernel that it hangs on",
-                          op->promise->name);
+    struct diag *d =
+        diag(s, DIAG_broken_promise, op->promise->span,
+             "epilogue '%s' cannot be placed in the kernel that it hangs on", op->promise->name);
     diag_note(s, d, op->span, "'%s' %s", name, why);
     return d;
 }
@@ -24,8 +24,9 @@ static bool one_anchor(struct session *s, const struct graph *g)
         const struct op *op = g->ops.at[k];
         if (!is_anchor(op)) continue;
         if (first) {
-            struct diag *d = refuse(s, op, "is a second conv, matmul or sdpa in one graph, which is "
-                                           "not supported yet: a kernel holds one");
+            struct diag *d = refuse(s, op,
+                                    "is a second conv, matmul or sdpa in one graph, which is "
+                                    "not supported yet: a kernel holds one");
             diag_note(s, d, first->span, "the first is '%s'", ops[first->id].name);
             diag_hint(s, d, "write two graphs, and hand the first's output to the second");
             return false;
@@ -44,11 +45,13 @@ static bool reductions_last(struct session *s, const struct graph *g)
         for (int j = 0; j < ops[op->id].n_in; j++) {
             const struct op *from = op->in[j]->producer;
             if (!from || ops[from->id].family != FAM_reduction) continue;
-            struct diag *d = refuse(s, op, "reads the result of a reduction, which is not supported "
-                                           "yet: a kernel ends with its reductions");
+            struct diag *d = refuse(s, op,
+                                    "reads the result of a reduction, which is not supported "
+                                    "yet: a kernel ends with its reductions");
             diag_note(s, d, from->span, "the reduction");
             if (op->id == OP_cast) {
-                diag_hint(s, d, "declare the reduction's output f32, the type that reductions store");
+                diag_hint(s, d,
+                          "declare the reduction's output f32, the type that reductions store");
             } else {
                 diag_hint(s, d, "make the reduction an output, and go on in a second graph");
             }
@@ -87,8 +90,10 @@ static bool around_anchor(struct session *s, const struct graph *g)
     for (size_t k = 0; k < all.n; k++) {
         if (all.at[k] == main) continue;
         struct diag *d = refuse(s, all.at[k]->ops.at[0],
-                                arena_printf(s->arena, "does not depend on '%s', nor it on this: two "
-                                             "kernels in one graph are not supported yet", anchor));
+                                arena_printf(s->arena,
+                                             "does not depend on '%s', nor it on this: two "
+                                             "kernels in one graph are not supported yet",
+                                             anchor));
         diag_hint(s, d, "write it in a graph of its own");
         ok = false;
     }
@@ -96,16 +101,20 @@ static bool around_anchor(struct session *s, const struct graph *g)
     for (size_t k = 0; k < main->ops.n; k++) {
         const struct op *op = main->ops.at[k];
         if (ops[op->id].family != FAM_reduction || below[op->index]) continue;
-        refuse(s, op, arena_printf(s->arena, "gathers a value that does not come from '%s': a kernel "
-                                   "reduces only what it computes", anchor));
+        refuse(s, op,
+               arena_printf(s->arena,
+                            "gathers a value that does not come from '%s': a kernel "
+                            "reduces only what it computes",
+                            anchor));
         ok = false;
     }
     if (main->anchor->id != OP_sdpa) return ok;
     for (size_t k = 0; k < main->ops.n; k++) {
         const struct op *op = main->ops.at[k];
         if (op == main->anchor) continue;
-        struct diag *d = refuse(s, op, "stands next to 'sdpa', which is not supported yet: attention "
-                                       "fills its kernel");
+        struct diag *d = refuse(s, op,
+                                "stands next to 'sdpa', which is not supported yet: attention "
+                                "fills its kernel");
         diag_note(s, d, main->anchor->span, "the attention");
         ok = false;
     }

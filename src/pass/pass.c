@@ -27,7 +27,8 @@ void pass_replace_uses(struct graph *g, const struct value *from, struct value *
 const char *pass_dims_text(struct arena *a, int rank, const int64_t *dim)
 {
     const char *text = "[";
-    for (int k = 0; k < rank; k++) text = arena_printf(a, "%s%s%" PRId64, text, k ? ", " : "", dim[k]);
+    for (int k = 0; k < rank; k++)
+        text = arena_printf(a, "%s%s%" PRId64, text, k ? ", " : "", dim[k]);
     return arena_printf(a, "%s]", text);
 }
 

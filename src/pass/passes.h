@@ -8,20 +8,26 @@ bool pass_simplify(struct session *s, struct graph *g);
 bool pass_partition(struct session *s, struct graph *g);
 bool pass_redescribe(struct session *s, struct graph *g);
 
-/* What hangs together through results, and with `by_inputs` through shared inputs too (then no value
- * of rank 1 and more is in two components). */
+/* What hangs together through results, and with `by_inputs` through shared inputs too (then no
+ * value of rank 1 and more is in two components). */
 struct component {
     VEC(struct op *) ops;
-    values_vec values;    /* of rank 1 and more, each once */
-    struct op *anchor;    /* conv, matmul or sdpa; NULL: pointwise and reductions only */
-    int rank;             /* of every value */
+    values_vec values; /* of rank 1 and more, each once */
+    struct op *anchor; /* conv, matmul or sdpa; NULL: pointwise and reductions only */
+    int rank;          /* of every value */
 };
 typedef VEC(struct component *) components_vec;
 components_vec pass_components(struct arena *a, const struct graph *g, bool by_inputs);
 
-static inline bool is_anchor(const struct op *op) { return ops[op->id].traits & OPT_anchor; }
+static inline bool is_anchor(const struct op *op)
+{
+    return ops[op->id].traits & OPT_anchor;
+}
 /* Interface tensors have addresses; temporaries live in registers, their strides are ours. */
-static inline bool in_memory(const struct value *v) { return v->stored; }
+static inline bool in_memory(const struct value *v)
+{
+    return v->stored;
+}
 void pass_replace_uses(struct graph *g, const struct value *from, struct value *to);
 /* An operator of the component that reads or makes v: the place to complain about v at. */
 struct op *pass_op_at(const struct component *c, const struct value *v);
@@ -36,9 +42,10 @@ bool form_conv(struct session *s, struct component *c);
 bool form_sdpa(struct session *s, struct component *c);
 bool form_flat(struct session *s, struct component *c);
 
-/* Strides of size-1 axes address nothing. canonical_strides gives them the value that a packed tensor
- * would have, so that every spelling of one set of addresses lowers alike. `orders` holds n_orders
- * lists of axes, fastest first; the first that agrees with the other axes' strides is taken. */
+/* Strides of size-1 axes address nothing. canonical_strides gives them the value that a packed
+ * tensor would have, so that every spelling of one set of addresses lowers alike. `orders` holds
+ * n_orders lists of axes, fastest first; the first that agrees with the other axes' strides is
+ * taken. */
 #define MAX_ORDERS 4
 struct axis_order {
     int axis[MAX_RANK];

@@ -1,7 +1,8 @@
 /* redescribe: the same bytes under other dims and strides, in the forms that cuDNN's engines take.
  *
- * Invariant: every element keeps its address. What engines take was measured with cuDNN 9.19 for sm_90:
- * matmul of rank 3 only; pointwise of rank 3 row-major; reductions of rank 2 or channels-last. */
+ * Invariant: every element keeps its address. What engines take was measured with cuDNN 9.19 for
+ * sm_90: matmul of rank 3 only; pointwise of rank 3 row-major; reductions of rank 2 or
+ * channels-last. */
 #include "pass/passes.h"
 
 static bool (*const anchored[])(struct session *, struct component *) = {

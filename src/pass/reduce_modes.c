@@ -1,8 +1,8 @@
 /* Rewrites reductions whose mode no engine has into ones that engines have.
  *
- * Invariant: the result is the same number up to one rounding of 1/n. A step after a reduction is never
- * made: nothing may read one, so a mean scales its terms first. cuDNN 9.19: AVG, NORM1 and NORM2 are
- * refused when their descriptor is finalized, MUL and MUL_NO_ZEROS by every engine. */
+ * Invariant: the result is the same number up to one rounding of 1/n. A step after a reduction is
+ * never made: nothing may read one, so a mean scales its terms first. cuDNN 9.19: AVG, NORM1 and
+ * NORM2 are refused when their descriptor is finalized, MUL and MUL_NO_ZEROS by every engine. */
 #include "pass/passes.h"
 
 static int mode_index(const char *mode)
@@ -44,8 +44,8 @@ static bool rewrite_one(struct session *s, struct graph *g, struct op *op)
                mode->i != mode_index("max") && mode->i != mode_index("max_abs")) {
         char word[64];
         word_at(ops[op->id].attr[op_attr_index(op->id, "mode")].choices, (int)mode->i, word);
-        struct diag *d = diag(s, DIAG_no_lowering, op->span,
-                              "no cuDNN engine reduces with mode '%s'", word);
+        struct diag *d =
+            diag(s, DIAG_no_lowering, op->span, "no cuDNN engine reduces with mode '%s'", word);
         if (mode->i == mode_index("norm2")) {
             diag_hint(s, d, "reduce x * x with mode=add, and take the root in a second graph");
         }

@@ -1,8 +1,9 @@
-/* simplify: casts that change nothing go, and a value that is only ever read rounded gets its rounded
- * type where it is made.
+/* simplify: casts that change nothing go, and a value that is only ever read rounded gets its
+ * rounded type where it is made.
  *
- * Invariant: every value keeps its numbers. A cast is folded into its producer only when nobody else
- * reads the unrounded result and no declared type asked for a rounding of its own in between. */
+ * Invariant: every value keeps its numbers. A cast is folded into its producer only when nobody
+ * else reads the unrounded result and no declared type asked for a rounding of its own in between.
+ */
 #include "pass/passes.h"
 
 static void remove_op(struct graph *g, const struct op *dead)

@@ -40,8 +40,9 @@ static struct axis_order order_by_stride(const struct value *v)
         int axis = o.axis[k], j = k;
         for (; j > 0; j--) {
             int before = o.axis[j - 1];
-            bool falls = v->dim[before] == 1 ? v->dim[axis] > 1
-                                             : v->dim[axis] > 1 && v->stride[axis] < v->stride[before];
+            bool falls = v->dim[before] == 1
+                             ? v->dim[axis] > 1
+                             : v->dim[axis] > 1 && v->stride[axis] < v->stride[before];
             if (!falls) break;
             o.axis[j] = before;
         }
