@@ -42,7 +42,7 @@ bool lower_reduction(struct lowering *l, const struct op *op)
         diag_hint(l->session, d, "reductions compute and store f32: declare the result f32");
         return false;
     }
-    lower_reduce(l, op, cudnn, lower_compute(op->compute), lower_value(l, op->in[0]),
-                 lower_value(l, op->out[0]));
+    struct desc *x = lower_value(l, op->in[0]), *y = lower_value(l, op->out[0]);
+    lower_reduce(l, op, cudnn, lower_compute(op->compute), x, y);
     return true;
 }
