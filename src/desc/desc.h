@@ -4,7 +4,7 @@
  * Text form (printed goldens and the helper's request are the same): JSON, one descriptor a line,
  * children before parents:
  *   {"descriptors": [
- *   {"id":"t1","kind":"TENSOR","TENSOR_DATA_TYPE":"BFLOAT16","TENSOR_DIMENSIONS":[32,64,56,56],...},
+ *   {"id":"t1","kind":"TENSOR","TENSOR_DATA_TYPE":"BFLOAT16","TENSOR_DIMENSIONS":[8,64],...},
  *   {"id":"op1","kind":"OPERATION_POINTWISE","OPERATION_POINTWISE_XDESC":"t1",...}
  *   ],"operations":["op1"],"constants":{"7":{"type":"FLOAT","value":0.5}}}
  * Attribute names are cuDNN's without CUDNN_ATTR_; kinds without CUDNN_BACKEND_ and _DESCRIPTOR; words

@@ -88,8 +88,12 @@ struct desc *lower_value(struct lowering *l, const struct value *v)
     if (l->tensor[v->id]) return l->tensor[v->id];
     struct desc *d;
     if (v->role == VAL_CONST) {
-        /* Real constants are f64, rounded once where they are used; arithmetic in f32 reads f32. */
-        enum dtype type = v->type == DT_f64 ? DT_f32 : v->type;
+        /* Literals are rounded once where they are used, and engines compute in f32. Integers that
+         * f32 does not hold stay integers. */
+        enum dtype type =
+            dtype_round(DT_f32, v->literal) == v->literal || dtypes[v->type].klass == DTC_float
+                ? DT_f32
+                : DT_i32;
         add_constant(l, v->uid, type, v->literal);
         d = by_value(l, v->uid, type);
     } else if (v->role == VAL_SCALAR) {
@@ -133,6 +137,7 @@ struct desc_graph *desc_lower(struct session *s, const struct graph *g)
         if (v->uid >= l.next_uid) l.next_uid = v->uid + 1;
         if (v->rank > l.rank) l.rank = v->rank;
     }
+    l.most = lower_bounds(s->arena, g);
     bool ok = true;
     for (size_t k = 0; k < g->ops.n; k++) ok = builders[g->ops.at[k]->id](&l, g->ops.at[k]) && ok;
     return ok ? l.out : NULL;

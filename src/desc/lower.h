@@ -14,6 +14,7 @@ struct lowering {
     struct desc **tensor; /* by value id; NULL until a descriptor is made */
     int rank;             /* of the graph's tensors: by-value tensors have it too */
     int64_t next_uid;     /* after those of the graph's values */
+    double *most;         /* by value id: a bound of the magnitude of integers */
     int n_made[N_DESC_KINDS];
 };
 
@@ -43,6 +44,11 @@ void lower_reduce(struct lowering *l, const struct op *origin, const char *mode,
                   const char *compute, struct desc *x, struct desc *y);
 void lower_mm(struct lowering *l, const struct op *origin, const char *compute, struct desc *a,
               struct desc *b, struct desc *c);
+
+/* By value id: what the integer values of the graph cannot exceed; infinity for reals. */
+double *lower_bounds(struct arena *a, const struct graph *g);
+/* True when the op's integer operands and result are all exact in f32. */
+bool lower_exact_in_f32(const struct lowering *l, const struct op *op);
 
 /* An attribute by its name in ops.def; NULL when the operator has none of that name. */
 const struct attr *lower_attr(const struct op *op, const char *name);

@@ -56,21 +56,41 @@ static void set_parameters(struct lowering *l, const struct op *op, struct desc 
     }
 }
 
-/* cuDNN 9.19: comparisons compute in FLOAT (with BOOLEAN no engine takes them), and so does the
- * identity, whatever it converts. */
-static const char *precision(const struct op *op)
+/* cuDNN 9.19: pointwise engines compute in FLOAT and nothing else, and take neither f64 nor i64
+ * (listed, then refused when compiled). NULL with a diagnostic where FLOAT would not be exact. */
+static const char *precision(struct lowering *l, const struct op *op)
 {
     const struct op_info *info = &ops[op->id];
-    bool f64 = op->in[0]->type == DT_f64 || (op->out[0] && op->out[0]->type == DT_f64);
-    if (info->traits & OPT_comparison || strcmp(info->mode, "IDENTITY") == 0) {
-        return f64 ? "DOUBLE" : "FLOAT";
+    for (int k = 0; k <= info->n_in; k++) {
+        const struct value *v = k < info->n_in ? op->in[k] : op->out[0];
+        bool literal = v->role == VAL_CONST; /* lowered in a type that fits */
+        if (literal || (v->type != DT_f64 && v->type != DT_i64)) continue;
+        struct diag *d =
+            diag(l->session, DIAG_no_lowering, op->span, "no cuDNN engine computes '%s' with %s",
+                 info->name, dtypes[v->type].name);
+        if (v->name) diag_note(l->session, d, v->span, "'%s' is %s", v->name, dtypes[v->type].name);
+        diag_hint(l->session, d, "pointwise operators take f32 and smaller types on the device");
+        return NULL;
     }
-    return lower_compute(op->compute);
+    /* A cast rounds, and from f32 it rounds once. */
+    bool is_cast = strcmp(info->mode, "IDENTITY") == 0;
+    if (is_cast || dtypes[op->compute].klass != DTC_int || lower_exact_in_f32(l, op))
+        return "FLOAT";
+    struct diag *d =
+        diag(l->session, DIAG_no_lowering, op->span, "no cuDNN engine computes '%s' in %s",
+             info->name, dtypes[op->compute].name);
+    diag_note(
+        l->session, d, NO_SPAN,
+        "engines compute in f32, which is exact up to 16777216; these operands can exceed it");
+    diag_hint(l->session, d, "cast the operands to f32 if its rounding is acceptable");
+    return NULL;
 }
 
 bool lower_pointwise(struct lowering *l, const struct op *op)
 {
     const struct op_info *info = &ops[op->id];
+    const char *compute = precision(l, op);
+    if (!compute) return false;
     struct desc *in[3] = {NULL};
     /* select(cond, a, b) is BINARY_SELECT: a where t, else b. */
     bool select = info->n_in == 3;
@@ -78,7 +98,7 @@ bool lower_pointwise(struct lowering *l, const struct op *op)
         in[select ? (k + 2) % 3 : k] = lower_value(l, op->in[k]);
     }
     struct desc *y = lower_value(l, op->out[0]);
-    struct desc *pw = lower_pw(l, op, info->mode, precision(op), in[0], in[1], in[2], y);
+    struct desc *pw = lower_pw(l, op, info->mode, compute, in[0], in[1], in[2], y);
     set_parameters(l, op, pw);
     return true;
 }

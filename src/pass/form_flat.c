@@ -169,8 +169,62 @@ static bool reduces_columns(const struct component *c, const struct groups *g)
     return false;
 }
 
+/* A stride of 0 repeats one element, which is what a broadcast axis of size 1 says. The operand of
+ * a reduction keeps its length: what is gathered is counted. */
+static void unrepeat(const struct component *c)
+{
+    for (size_t k = 0; k < c->values.n; k++) {
+        struct value *v = c->values.at[k];
+        bool gathered = false;
+        for (size_t j = 0; j < c->ops.n; j++) {
+            gathered = gathered ||
+                       (ops[c->ops.at[j]->id].family == FAM_reduction && c->ops.at[j]->in[0] == v);
+        }
+        for (int a = 0; v->role == VAL_INPUT && !gathered && a < v->rank; a++) {
+            if (v->stride[a] == 0) v->dim[a] = 1;
+        }
+    }
+}
+
+/* cuDNN 9.19: a pointwise kernel walks an input that has every axis; an outer product has none. */
+static bool has_full_input(struct session *s, const struct component *c)
+{
+    int64_t full[MAX_RANK];
+    full_dims(c, full);
+    for (size_t k = 0; k < c->values.n; k++) {
+        const struct value *v = c->values.at[k];
+        if (v->role == VAL_INPUT && memcmp(v->dim, full, sizeof *full * (size_t)c->rank) == 0) {
+            return true;
+        }
+    }
+    const struct op *op = c->ops.at[0];
+    struct diag *d =
+        diag(s, DIAG_no_form, op->span,
+             "no cuDNN engine takes this form: no input has all dims of the result, %s",
+             pass_dims_text(s->arena, c->rank, full));
+    diag_hint(s, d, "give one input its full dims");
+    return false;
+}
+
+/* cuDNN 9.19: reductions take packed tensors only, a pitch between rows is refused. */
+static bool packed(struct session *s, const struct component *c, const struct groups *g)
+{
+    if (g->n < 2) return true;
+    int slow = g->fastest[0], fast = g->fastest[1];
+    for (size_t k = 0; k < c->values.n; k++) {
+        const struct value *v = c->values.at[k];
+        if (!in_memory(v) || v->dim[slow] == 1) continue;
+        int64_t row = v->dim[fast] == 1 ? 1 : g->full[1];
+        if (v->stride[slow] == row) continue;
+        return refuse(s, c, v, "has gaps between its rows, and reductions take none");
+    }
+    return true;
+}
+
 bool form_flat(struct session *s, struct component *c)
 {
+    unrepeat(c);
+    if (!has_full_input(s, c)) return false;
     struct groups g = merge(c);
     const struct op *reduction = NULL;
     for (size_t k = 0; k < c->ops.n && !reduction; k++) {
@@ -184,7 +238,7 @@ bool form_flat(struct session *s, struct component *c)
                                    "most that %s take; %d are left",
                                    most, reduction ? "reductions" : "pointwise kernels", g.n));
     }
-    if (!contiguous(s, c, &g)) return false;
+    if (!contiguous(s, c, &g) || (reduction && !packed(s, c, &g))) return false;
     bool columns = reduces_columns(c, &g);
     for (size_t k = 0; k < c->values.n; k++) {
         struct value *v = c->values.at[k];

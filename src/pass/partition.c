@@ -77,6 +77,25 @@ static bool *descendants(struct arena *a, const struct component *c)
     return below;
 }
 
+/* Without an anchor, chains over pointwise operators share a kernel; a reduction shares it only
+ * with what it hangs on. */
+static bool alike(struct session *s, const struct graph *g)
+{
+    components_vec all = pass_components(s->arena, g, true);
+    for (size_t k = 0; all.n > 1 && k < all.n; k++) {
+        for (size_t j = 0; j < all.at[k]->ops.n; j++) {
+            const struct op *op = all.at[k]->ops.at[j];
+            if (ops[op->id].family != FAM_reduction) continue;
+            struct diag *d = refuse(s, op,
+                                    "has nothing in common with the rest of the graph: two "
+                                    "kernels in one graph are not supported yet");
+            diag_hint(s, d, "write it in a graph of its own");
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool around_anchor(struct session *s, const struct graph *g)
 {
     components_vec all = pass_components(s->arena, g, false);
@@ -84,7 +103,7 @@ static bool around_anchor(struct session *s, const struct graph *g)
     for (size_t k = 0; k < all.n; k++) {
         if (all.at[k]->anchor) main = all.at[k];
     }
-    if (!main) return true;
+    if (!main) return alike(s, g);
     const char *anchor = ops[main->anchor->id].name;
     bool ok = true;
     for (size_t k = 0; k < all.n; k++) {
