@@ -171,16 +171,21 @@ static bool reduces_columns(const struct component *c, const struct groups *g)
 
 /* A stride of 0 repeats one element, which is what a broadcast axis of size 1 says. The operand of
  * a reduction keeps its length: what is gathered is counted. */
+static bool gathered(const struct component *c, const struct value *v)
+{
+    for (size_t k = 0; k < c->ops.n; k++) {
+        const struct op *op = c->ops.at[k];
+        if (ops[op->id].family == FAM_reduction && op->in[0] == v) return true;
+    }
+    return false;
+}
+
 static void unrepeat(const struct component *c)
 {
     for (size_t k = 0; k < c->values.n; k++) {
         struct value *v = c->values.at[k];
-        bool gathered = false;
-        for (size_t j = 0; j < c->ops.n; j++) {
-            gathered = gathered ||
-                       (ops[c->ops.at[j]->id].family == FAM_reduction && c->ops.at[j]->in[0] == v);
-        }
-        for (int a = 0; v->role == VAL_INPUT && !gathered && a < v->rank; a++) {
+        if (v->role != VAL_INPUT || gathered(c, v)) continue;
+        for (int a = 0; a < v->rank; a++) {
             if (v->stride[a] == 0) v->dim[a] = 1;
         }
     }

@@ -50,11 +50,11 @@ static inline void set_choice(struct op *op, const char *name, const char *word)
     op->attr[k].i = word_index(ops[op->id].attr[k].choices, word);
 }
 
-static inline void set_layout(struct value *v, enum layout layout, const int64_t *stride)
+static inline void set_layout(struct value *v, enum layout layout)
 {
     v->layout = layout;
     if (layout == LAYOUT_channels_last) dims_channels_last(v->rank, v->dim, v->stride);
-    if (layout == LAYOUT_strides) memcpy(v->stride, stride, sizeof *stride * (size_t)v->rank);
+    if (layout == LAYOUT_row_major) dims_row_major(v->rank, v->dim, v->stride);
 }
 
 #endif
