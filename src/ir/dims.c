@@ -1,7 +1,7 @@
 /* dims: shapes and strides in checked 63-bit arithmetic.
  *
- * Invariant: no function here wraps; what does not fit is reported as false. Dims are at least 1 and
- * strides at least 0 (callers check), counted in elements. */
+ * Invariant: no function here wraps; what does not fit is reported as false. Dims are at least 1
+ * and strides at least 0 (callers check), counted in elements. */
 #include "ir/ir.h"
 
 /* Steps that the exact search for two tuples of one address may take. */
@@ -77,7 +77,8 @@ static bool collides(struct axes *x, int k, __int128 sum, bool zero)
     __int128 low = (-sum - x->below[k + 1]) / s - 1, high = (-sum + x->below[k + 1]) / s + 1;
     if (low < -most) low = -most;
     if (high > most) high = most;
-    if (zero && low < 0) low = 0; /* the first difference that is not 0 is positive: d and -d are one case */
+    if (zero && low < 0)
+        low = 0; /* the first difference that is not 0 is positive: d and -d are one case */
     for (__int128 d = low; d <= high; d++) {
         if (x->steps-- <= 0) return true;
         if (collides(x, k + 1, sum + d * s, zero && d == 0)) return true;

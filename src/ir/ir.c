@@ -1,7 +1,7 @@
 /* ir: making, copying and ordering graphs.
  *
- * Invariant: graph->values[i]->id == i and graph->ops[i]->index == i after every function here; nothing
- * recurses, so a chain of any length is safe. */
+ * Invariant: graph->values[i]->id == i and graph->ops[i]->index == i after every function here;
+ * nothing recurses, so a chain of any length is safe. */
 #include "ir/ir.h"
 
 #include <assert.h>
@@ -98,7 +98,8 @@ struct graph *ir_clone(struct arena *a, const struct graph *g)
     for (size_t i = 0; i < g->params.n; i++) vec_push(a, &c->params, g->params.at[i]);
     for (size_t i = 0; i < g->values.n; i++) {
         assert(g->values.at[i]->id == (int)i);
-        vec_push(a, &c->values, (struct value *)arena_copy(a, g->values.at[i], sizeof(struct value)));
+        vec_push(a, &c->values,
+                 (struct value *)arena_copy(a, g->values.at[i], sizeof(struct value)));
     }
     copy_values(a, &c->inputs, &g->inputs, &c->values);
     copy_values(a, &c->scalars, &g->scalars, &c->values);
@@ -121,7 +122,8 @@ struct graph *ir_clone(struct arena *a, const struct graph *g)
 
 /* Appends `from` and every producer that it needs to order, producers first. `todo` has room for
  * all ops; state: 0 not seen, 1 waiting for its producers, 2 placed. */
-static void place(struct op *from, struct op **todo, unsigned char *state, struct op **order, size_t *n)
+static void place(struct op *from, struct op **todo, unsigned char *state, struct op **order,
+                  size_t *n)
 {
     size_t depth = 0;
     todo[depth++] = from;
@@ -197,7 +199,8 @@ void ir_sort(struct arena *a, struct graph *g)
     size_t n_ops = g->ops.n, n = 0;
     if (n_ops > 0) {
         struct op **todo = NEW_N(a, struct op *, n_ops), **order = NEW_N(a, struct op *, n_ops);
-        unsigned char *live = NEW_N(a, unsigned char, n_ops), *state = NEW_N(a, unsigned char, n_ops);
+        unsigned char *live = NEW_N(a, unsigned char, n_ops),
+                      *state = NEW_N(a, unsigned char, n_ops);
         for (size_t i = 0; i < n_ops; i++) g->ops.at[i]->index = (int)i;
         mark_live(g, todo, live);
         for (size_t i = 0; i < n_ops; i++)

@@ -16,7 +16,9 @@ enum value_role {
     VAL_CONST,   /* literal; rank 0 */
     VAL_TEMP,    /* made by an op, not part of the interface */
 };
-enum layout { LAYOUT_row_major, LAYOUT_channels_last, LAYOUT_col_major, LAYOUT_order, LAYOUT_strides };
+enum layout {
+    LAYOUT_row_major, LAYOUT_channels_last, LAYOUT_col_major, LAYOUT_order, LAYOUT_strides,
+};
 
 struct value {
     int id;                 /* index in graph->values */
@@ -24,10 +26,10 @@ struct value {
     enum dtype type;
     int rank;               /* 0 for scalars and constants: goes with any rank */
     int64_t dim[MAX_RANK];
-    int64_t stride[MAX_RANK]; /* elements. TEMP: row major unless annotated; what a pass may change */
+    int64_t stride[MAX_RANK]; /* elements. TEMP: row major unless annotated; a pass may change it */
     enum layout layout;
     int64_t align;          /* bytes */
-    bool pinned;            /* TEMP with a declared element type: a rounding the program asked for */
+    bool pinned;            /* TEMP with a declared element type: rounding the program asked for */
     bool stored;            /* must exist in memory: outputs, and temporaries that cross a cut */
     const char *name;       /* as in the source; NULL for unnamed intermediates */
     const char *doc;
@@ -93,10 +95,11 @@ struct value *ir_const(struct arena *a, struct graph *g, enum dtype type, double
 struct op *ir_op(struct arena *a, struct graph *g, enum op_id id); /* appended; attr defaults set */
 /* Makes v the op's i-th result. */
 void ir_result(struct op *op, int i, struct value *v);
-/* Numbers the interface 1.. (inputs, scalars, outputs), then every other value in the order in which
- * the ops mention it. */
+/* Numbers the interface 1.. (inputs, scalars, outputs), then every other value in the order in
+ * which the ops mention it. */
 void ir_number(struct graph *g);
-/* A deep copy into `a`; passes work on copies, so the interpreter's graph is never the lowered one. */
+/* A deep copy into `a`: passes work on copies, so the interpreter's graph is never the lowered
+ * one. */
 struct graph *ir_clone(struct arena *a, const struct graph *g);
 /* Puts ops back in topological order (stably) and drops ops none of whose results reach an output,
  * and values that nothing defines or reads; ids and indices are renewed. */

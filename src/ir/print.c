@@ -4,7 +4,8 @@
  * nothing of the run that printed it (pointers, spans, times) is. */
 #include "ir/ir.h"
 
-static const char *const layout_names[] = {"row_major", "channels_last", "col_major", "order", "strides"};
+static const char *const layout_names[] = {"row_major", "channels_last", "col_major", "order",
+                                           "strides"};
 
 static void print_ref(const struct value *v, struct buf *out)
 {
@@ -35,18 +36,13 @@ static void print_attr(const struct attr_info *info, const struct attr *x, struc
 {
     char word[64];
     switch (info->kind) {
-    case ATTR_none:
-        break;
-    case ATTR_INT:
-        buf_printf(out, " %s=%lld", info->name, (long long)x->i);
-        break;
+    case ATTR_none: break;
+    case ATTR_INT: buf_printf(out, " %s=%lld", info->name, (long long)x->i); break;
     case ATTR_REAL:
         buf_printf(out, " %s=", info->name);
         buf_real(out, x->r);
         break;
-    case ATTR_BOOL:
-        buf_printf(out, " %s=%s", info->name, x->i ? "true" : "false");
-        break;
+    case ATTR_BOOL: buf_printf(out, " %s=%s", info->name, x->i ? "true" : "false"); break;
     case ATTR_INTS:
     case ATTR_AXES:
         if (x->n == 0) break;
@@ -85,7 +81,8 @@ static void print_op(const struct op *op, struct buf *out)
     }
     buf_puts(out, ")");
     for (int i = 0, k = op_n_attrs(op->id); i < k; i++)
-        if (strcmp(info->attr[i].name, "compute") != 0) print_attr(&info->attr[i], &op->attr[i], out);
+        if (strcmp(info->attr[i].name, "compute") != 0)
+            print_attr(&info->attr[i], &op->attr[i], out);
     buf_printf(out, " compute=%s", dtypes[op->compute].name);
     if (op->promise != NULL)
         buf_printf(out, " epilogue=%s#%d", op->promise->name, op->promise->number);

@@ -9,8 +9,7 @@ static const char *check_value(struct arena *a, const struct graph *g, size_t i)
 {
     const struct value *v = g->values.at[i];
     int64_t n;
-    if (v->id != (int)i)
-        return arena_printf(a, "%s: id %d at place %zu", name_of(v), v->id, i);
+    if (v->id != (int)i) return arena_printf(a, "%s: id %d at place %zu", name_of(v), v->id, i);
     if (v->type == DT_none || v->type >= N_DTYPES || v->type == DT_tf32)
         return arena_printf(a, "%s: element type %d", name_of(v), (int)v->type);
     if (v->rank < 0 || v->rank > MAX_RANK)
@@ -49,10 +48,7 @@ static bool pointwise_fits(const struct op *op)
     return true;
 }
 
-static bool reduction_fits(const struct op *op)
-{
-    return spreads(op->out[0], op->in[0]);
-}
+static bool reduction_fits(const struct op *op) { return spreads(op->out[0], op->in[0]); }
 
 static bool matmul_fits(const struct op *op)
 {
@@ -85,17 +81,15 @@ static bool sdpa_fits(const struct op *op)
            (o == NULL || (o->rank == 4 && o->dim[2] == q->dim[2] && o->dim[3] == v->dim[3]));
 }
 
-static bool view_fits(const struct op *op)
-{
-    return op->out[0] != NULL;
-}
+static bool view_fits(const struct op *op) { return op->out[0] != NULL; }
 
 static bool (*const fits[])(const struct op *) = {
     [FAM_pointwise] = pointwise_fits, [FAM_reduction] = reduction_fits, [FAM_conv] = conv_fits,
     [FAM_matmul] = matmul_fits,       [FAM_sdpa] = sdpa_fits,           [FAM_view] = view_fits,
 };
 
-static const char *check_op(struct arena *a, const struct graph *g, size_t i, unsigned char *defined)
+static const char *check_op(struct arena *a, const struct graph *g, size_t i,
+                            unsigned char *defined)
 {
     const struct op *op = g->ops.at[i];
     if (op->index != (int)i) return arena_printf(a, "op at place %zu has index %d", i, op->index);
@@ -108,7 +102,8 @@ static const char *check_op(struct arena *a, const struct graph *g, size_t i, un
         if (v == NULL || (size_t)v->id >= g->values.n || g->values.at[v->id] != v)
             return arena_printf(a, "%s at %zu: operand %d is not of this graph", info->name, i, k);
         if (v->producer != NULL && !defined[v->id])
-            return arena_printf(a, "%s at %zu: '%s' is read before it is made", info->name, i, name_of(v));
+            return arena_printf(a, "%s at %zu: '%s' is read before it is made", info->name, i,
+                                name_of(v));
     }
     int made = 0;
     for (int k = 0; k < info->n_out; k++) {

@@ -13,7 +13,8 @@ static void add_context(struct sema *m, struct diag *d)
     int n = 0;
     for (const struct inlined *c = m->call; c != NULL && n < 4; c = c->outer, n++)
         diag_note(m->s, d, c->span, "in '%s', called here", c->item->name.text);
-    if (m->many_variants && m->g != NULL) diag_note(m->s, d, NO_SPAN, "in the variant %s", m->g->variant);
+    if (m->many_variants && m->g != NULL)
+        diag_note(m->s, d, NO_SPAN, "in the variant %s", m->g->variant);
 }
 
 struct diag *error_at(struct sema *m, enum diag_id id, struct span at, const char *fmt, ...)
@@ -54,7 +55,9 @@ void hint(struct sema *m, struct diag *d, const char *fmt, ...)
 
 static void declare_file(struct sema *m)
 {
-    static const enum sym_kind kinds[] = {[ITEM_CONST] = SYM_CONST, [ITEM_GRAPH] = SYM_GRAPH, [ITEM_FN] = SYM_FN,
+    static const enum sym_kind kinds[] = {[ITEM_CONST] = SYM_CONST,
+                                          [ITEM_GRAPH] = SYM_GRAPH,
+                                          [ITEM_FN] = SYM_FN,
                                           [ITEM_EPILOGUE] = SYM_EPILOGUE};
     for (size_t i = 0; i < m->ast->items.n; i++) {
         struct item *item = m->ast->items.at[i];
@@ -100,7 +103,9 @@ static bool read_define(struct sema *m, const struct sema_define *d, struct cell
         ok = *p >= '0' && *p <= '9' && i64_mul(n, 10, &n) && i64_add(n, *p - '0', &n);
     *out = (struct cell){CELL_INT, .i = negative ? -n : n};
     if (!ok)
-        error_at(m, DIAG_define, NO_SPAN, "-D %s=%s: the value is neither an integer nor an element type", d->name, d->value);
+        error_at(m, DIAG_define, NO_SPAN,
+                 "-D %s=%s: the value is neither an integer nor an element type", d->name,
+                 d->value);
     return ok;
 }
 
@@ -111,7 +116,8 @@ static const struct sema_define *find_define(struct sema *m, const char *graph, 
     const struct sema_define *best = NULL;
     for (size_t i = 0; i < m->o->n_defines; i++) {
         const struct sema_define *d = &m->o->defines[i];
-        if (strcmp(d->name, name) != 0 || (d->graph != NULL && strcmp(d->graph, graph) != 0)) continue;
+        if (strcmp(d->name, name) != 0 || (d->graph != NULL && strcmp(d->graph, graph) != 0))
+            continue;
         if (best == NULL || best->graph == NULL || d->graph != NULL) best = d;
     }
     return best;
@@ -133,10 +139,15 @@ static void check_define(struct sema *m, const struct sema_define *d)
         }
     }
     struct diag *e;
-    if (!graph_found) e = error_at(m, DIAG_define, NO_SPAN, "-D %s.%s: no graph is called '%s'", d->graph, d->name, d->graph);
+    if (!graph_found)
+        e = error_at(m, DIAG_define, NO_SPAN, "-D %s.%s: no graph is called '%s'", d->graph,
+                     d->name, d->graph);
     else if (d->graph != NULL)
-        e = error_at(m, DIAG_define, NO_SPAN, "-D %s.%s: graph '%s' has no parameter '%s'", d->graph, d->name, d->graph, d->name);
-    else e = error_at(m, DIAG_define, NO_SPAN, "-D %s: no graph has a parameter '%s'", d->name, d->name);
+        e = error_at(m, DIAG_define, NO_SPAN, "-D %s.%s: graph '%s' has no parameter '%s'",
+                     d->graph, d->name, d->graph, d->name);
+    else
+        e = error_at(m, DIAG_define, NO_SPAN, "-D %s: no graph has a parameter '%s'", d->name,
+                     d->name);
     const char *close = closest_name(d->name, names.at, names.n);
     if (close != NULL) hint(m, e, "did you mean '%s'?", close);
 }
@@ -145,12 +156,14 @@ static bool check_param(struct sema *m, const struct param *p, struct cell c, st
 {
     if (c.kind == CELL_POISON) return false;
     if (c.kind == CELL_INT || (c.kind == CELL_TYPE && c.type != DT_tf32)) return true;
-    error_at(m, DIAG_parameter, at, "parameter '%s' is an integer or an element type, not %s", p->name.text, cell_text(m, c));
+    error_at(m, DIAG_parameter, at, "parameter '%s' is an integer or an element type, not %s",
+             p->name.text, cell_text(m, c));
     return false;
 }
 
 /* The value of one parameter; *n: how many choices it has here, of which this is the i-th. */
-static bool param_value(struct sema *m, const struct item *g, const struct param *p, size_t i, size_t *n, struct cell *out)
+static bool param_value(struct sema *m, const struct item *g, const struct param *p, size_t i,
+                        size_t *n, struct cell *out)
 {
     *n = 1;
     const struct sema_define *d = find_define(m, g->name.text, p->name.text);
@@ -158,7 +171,8 @@ static bool param_value(struct sema *m, const struct item *g, const struct param
     struct cell own = e != NULL ? eval(m, e) : POISON;
     if (e != NULL && own.kind == CELL_POISON) return false;
     if (p->choices != NULL && (own.kind != CELL_LIST || own.list->n == 0)) {
-        error_at(m, DIAG_parameter, e->span, "the choices of '%s' are a list of one value or more", p->name.text);
+        error_at(m, DIAG_parameter, e->span, "the choices of '%s' are a list of one value or more",
+                 p->name.text);
         return false;
     }
     struct cell like = p->choices != NULL ? own.list->at[0] : own;
@@ -170,7 +184,8 @@ static bool param_value(struct sema *m, const struct item *g, const struct param
         return false;
     }
     if (e == NULL) {
-        struct diag *x = error_at(m, DIAG_parameter, p->name.span, "parameter '%s' of graph '%s' has no value", p->name.text,
+        struct diag *x = error_at(m, DIAG_parameter, p->name.span,
+                                  "parameter '%s' of graph '%s' has no value", p->name.text,
                                   g->name.text);
         hint(m, x, "give it with -D %s=VALUE, or write %s = VALUE", p->name.text, p->name.text);
         return false;
@@ -184,7 +199,8 @@ static bool param_value(struct sema *m, const struct item *g, const struct param
     for (size_t k = 0; k < i && k < *n; k++) {
         struct cell same = constant_binary(m, AST_EQ, own.list->at[k], *out, e->span);
         if (same.kind != CELL_BOOL || !same.b) continue;
-        error_at(m, DIAG_parameter, e->span, "the choices of '%s' have %s twice", p->name.text, cell_text(m, *out));
+        error_at(m, DIAG_parameter, e->span, "the choices of '%s' have %s twice", p->name.text,
+                 cell_text(m, *out));
         return false;
     }
     return check_param(m, p, *out, e->span);
@@ -193,15 +209,18 @@ static bool param_value(struct sema *m, const struct item *g, const struct param
 static void add_param(struct sema *m, const struct param *p, struct cell c)
 {
     struct graph *g = m->g;
-    struct graph_param x = {.name = p->name.text, .is_type = c.kind == CELL_TYPE, .is_variant = p->choices != NULL};
+    struct graph_param x = {
+        .name = p->name.text, .is_type = c.kind == CELL_TYPE, .is_variant = p->choices != NULL};
     if (x.is_type) x.type = c.type;
     else x.i = c.i;
     vec_push(m->a, &g->params, x);
     if (x.is_variant)
-        g->variant = arena_printf(m->a, "%s%s%s=%s", g->variant, *g->variant != '\0' ? "," : "", x.name, cell_text(m, c));
+        g->variant = arena_printf(m->a, "%s%s%s=%s", g->variant, *g->variant != '\0' ? "," : "",
+                                  x.name, cell_text(m, c));
 }
 
-/* Binds all parameters for one combination; pick[i] is the choice of the i-th, n[i] how many it has. */
+/* Binds all parameters for one combination; pick[i] is the choice of the i-th, n[i] how many it
+ * has. */
 static bool bind_params(struct sema *m, const struct item *item, const size_t *pick, size_t *n)
 {
     bool ok = true;
@@ -275,7 +294,8 @@ static size_t count_variants(struct sema *m, const struct item *item, size_t *pi
         m->first_variant = false;
         if (!ok) return 0;
         if (++count > MAX_VARIANTS) {
-            error_at(m, DIAG_parameter, item->name.span, "graph '%s' has more than %d variants", item->name.text, MAX_VARIANTS);
+            error_at(m, DIAG_parameter, item->name.span, "graph '%s' has more than %d variants",
+                     item->name.text, MAX_VARIANTS);
             return 0;
         }
     } while (advance(pick, n, item->params.n));
@@ -285,7 +305,8 @@ static size_t count_variants(struct sema *m, const struct item *item, size_t *pi
 static void analyse_graph(struct sema *m, struct item *item, struct module *out)
 {
     struct arena_mark start = arena_mark(m->scratch);
-    size_t *pick = NEW_N(m->scratch, size_t, item->params.n + 1), *n = NEW_N(m->scratch, size_t, item->params.n + 1);
+    size_t *pick = NEW_N(m->scratch, size_t, item->params.n + 1),
+           *n = NEW_N(m->scratch, size_t, item->params.n + 1);
     m->many_variants = false;
     m->first_variant = true;
     size_t count = count_variants(m, item, pick, n);
@@ -324,7 +345,8 @@ static void check_choice(struct sema *m, const char *name)
         if (strcmp(m->file.syms.at[i]->name, name) == 0) return;
         vec_push(m->scratch, &names, m->file.syms.at[i]->name);
     }
-    struct diag *d = error_at(m, DIAG_unknown_graph, NO_SPAN, "--graph %s: the file has no graph of that name", name);
+    struct diag *d = error_at(m, DIAG_unknown_graph, NO_SPAN,
+                              "--graph %s: the file has no graph of that name", name);
     const char *close = closest_name(name, names.at, names.n);
     if (close != NULL) hint(m, d, "did you mean '%s'?", close);
 }
@@ -332,7 +354,8 @@ static void check_choice(struct sema *m, const char *name)
 struct module *sema_analyse(struct session *s, struct ast *ast, const struct sema_options *o)
 {
     struct module *out = NEW(s->arena, struct module);
-    struct sema m = {.s = s, .a = s->arena, .scratch = arena_new(), .o = o, .ast = ast, .first_variant = true};
+    struct sema m = {
+        .s = s, .a = s->arena, .scratch = arena_new(), .o = o, .ast = ast, .first_variant = true};
     out->ast = ast;
     m.file.a = s->arena;
     declare_file(&m);

@@ -1,7 +1,7 @@
 /* apply: an operator on its operands becomes an op of the graph.
  *
- * Invariant: an op is appended only when its operands, types, attributes and shapes are right; until
- * then nothing of the graph changes. */
+ * Invariant: an op is appended only when its operands, types, attributes and shapes are right;
+ * until then nothing of the graph changes. */
 #include "sema/internal.h"
 
 struct usage *usage_of(struct sema *m, const struct value *v)
@@ -48,13 +48,15 @@ static bool check_operand(struct sema *m, struct application *x, int i)
     if (c->kind == CELL_TENSOR) {
         x->in[i] = c->v;
         if (c->v->rank > 0 || info->klass == OPND_any) return true;
-        error_at(m, DIAG_kind, x->in_span[i], "operand '%s' of '%s' must be a tensor, not the scalar %s", info->name,
+        error_at(m, DIAG_kind, x->in_span[i],
+                 "operand '%s' of '%s' must be a tensor, not the scalar %s", info->name,
                  ops[x->id].name, cell_text(m, *c));
         return false;
     }
     if (info->klass == OPND_any && is_number(*c)) return true;
-    struct diag *d = error_at(m, DIAG_kind, x->in_span[i], "operand '%s' of '%s' must be a tensor%s, not %s", info->name,
-                              ops[x->id].name, info->klass == OPND_any ? " or a number" : "", cell_text(m, *c));
+    struct diag *d = error_at(
+        m, DIAG_kind, x->in_span[i], "operand '%s' of '%s' must be a tensor%s, not %s", info->name,
+        ops[x->id].name, info->klass == OPND_any ? " or a number" : "", cell_text(m, *c));
     if (c->kind == CELL_LIST) hint(m, d, "attributes are given by name");
     return false;
 }
@@ -71,9 +73,9 @@ static bool check_operands(struct sema *m, struct application *x)
     }
     if (!ok || tensors) return ok;
     if (scalars)
-        error_at(m, DIAG_unsupported, x->span, "not supported yet: '%s' on scalars alone", ops[x->id].name);
-    else
-        error_at(m, DIAG_kind, x->span, "'%s' needs a tensor among its operands", ops[x->id].name);
+        error_at(m, DIAG_unsupported, x->span, "not supported yet: '%s' on scalars alone",
+                 ops[x->id].name);
+    else error_at(m, DIAG_kind, x->span, "'%s' needs a tensor among its operands", ops[x->id].name);
     return false;
 }
 
@@ -81,8 +83,10 @@ static bool check_promise(struct sema *m, const struct application *x)
 {
     enum op_family f = ops[x->id].family;
     if (m->promise == NULL || f == FAM_pointwise || f == FAM_reduction) return true;
-    error_at(m, DIAG_promise, x->span, "'%s' in epilogue '%s': only pointwise operators and reductions can stay in the kernel",
-             ops[x->id].name, m->promise->name);
+    error_at(
+        m, DIAG_promise, x->span,
+        "'%s' in epilogue '%s': only pointwise operators and reductions can stay in the kernel",
+        ops[x->id].name, m->promise->name);
     return false;
 }
 
@@ -95,8 +99,9 @@ static bool check_results(struct sema *m, const struct application *x, int n)
     for (int i = 0; i < info->n_out; i++)
         if (!info->out[i].optional) required = i + 1;
     if (n >= required && n <= info->n_out) return true;
-    struct diag *d = error_at(m, DIAG_results, x->span, "'%s' gives %d result%s; %d %s wanted here", info->name,
-                              info->n_out, info->n_out == 1 ? "" : "s", n, n == 1 ? "is" : "are");
+    struct diag *d = error_at(m, DIAG_results, x->span, "'%s' gives %d result%s; %d %s wanted here",
+                              info->name, info->n_out, info->n_out == 1 ? "" : "s", n,
+                              n == 1 ? "is" : "are");
     if (n < required) hint(m, d, "_ skips a result");
     return false;
 }
@@ -132,12 +137,14 @@ static bool too_large(struct sema *m, const struct application *x)
 {
     if (m->g->ops.n < MAX_GRAPH_OPS) return false;
     if (!m->too_large)
-        error_at(m, DIAG_too_large, x->span, "graph '%s' grows beyond %d operators here", m->g->name, MAX_GRAPH_OPS);
+        error_at(m, DIAG_too_large, x->span, "graph '%s' grows beyond %d operators here",
+                 m->g->name, MAX_GRAPH_OPS);
     m->too_large = true;
     return true;
 }
 
-static struct cell make(struct sema *m, struct application *x, const struct shape *shape, int n, unsigned skip)
+static struct cell make(struct sema *m, struct application *x, const struct shape *shape, int n,
+                        unsigned skip)
 {
     const struct op_info *info = &ops[x->id];
     struct op *op = append_op(m, x->id, x->compute, x->span);
@@ -146,7 +153,8 @@ static struct cell make(struct sema *m, struct application *x, const struct shap
         op->in[i] = x->in[i];
         read_value(m, x->in[i]);
     }
-    if ((skip & ((1u << n) - 1)) == (1u << n) - 1) skip &= ~1u; /* all skipped: an op has a result */
+    if ((skip & ((1u << n) - 1)) == (1u << n) - 1)
+        skip &= ~1u; /* all skipped: an op has a result */
     struct cell cell[MAX_RESULTS];
     for (int i = 0; i < n; i++) {
         cell[i] = (struct cell){CELL_UNKNOWN};

@@ -1,7 +1,7 @@
 /* attrs: name=value after an operator's operands, by the operator's row.
  *
- * Invariant: an attribute is either stored as written or reported; none is ever ignored. A name given
- * to an attribute of named choices is looked up among those alone. */
+ * Invariant: an attribute is either stored as written or reported; none is ever ignored. A name
+ * given to an attribute of named choices is looked up among those alone. */
 #include "sema/internal.h"
 
 #include <math.h>
@@ -10,16 +10,19 @@
 static const struct {
     enum op_id op;
     const char *name;
-} later_attributes[] = {{OP_sdpa, "bias"}, {OP_sdpa, "alibi"}, {OP_sdpa, "dropout"}, {OP_sdpa, "paged"}};
+} later_attributes[] = {
+    {OP_sdpa, "bias"}, {OP_sdpa, "alibi"}, {OP_sdpa, "dropout"}, {OP_sdpa, "paged"}};
 
 static const char *bare_name(const struct expr *e)
 {
     return e->kind == EXPR_NAME && e->path.n == 1 ? e->path.at[0].text : NULL;
 }
 
-static bool wrong(struct sema *m, const struct attr_info *info, struct span at, const char *needs, struct cell got)
+static bool wrong(struct sema *m, const struct attr_info *info, struct span at, const char *needs,
+                  struct cell got)
 {
-    error_at(m, DIAG_attribute_value, at, "'%s' takes %s, not %s", info->name, needs, cell_text(m, got));
+    error_at(m, DIAG_attribute_value, at, "'%s' takes %s, not %s", info->name, needs,
+             cell_text(m, got));
     return false;
 }
 
@@ -27,14 +30,16 @@ static bool in_range(struct sema *m, const struct attr_info *info, struct span a
 {
     if (!(info->least < info->most) || (x >= info->least && x <= info->most)) return true;
     if (info->most >= 9e18)
-        error_at(m, DIAG_attribute_value, at, "'%s' must be at least %g, not %g", info->name, info->least, x);
+        error_at(m, DIAG_attribute_value, at, "'%s' must be at least %g, not %g", info->name,
+                 info->least, x);
     else
-        error_at(m, DIAG_attribute_value, at, "'%s' must lie within %g and %g, not %g", info->name, info->least,
-                 info->most, x);
+        error_at(m, DIAG_attribute_value, at, "'%s' must lie within %g and %g, not %g", info->name,
+                 info->least, info->most, x);
     return false;
 }
 
-static bool read_int(struct sema *m, const struct attr_info *info, const struct expr *e, struct attr *out)
+static bool read_int(struct sema *m, const struct attr_info *info, const struct expr *e,
+                     struct attr *out)
 {
     struct cell c = eval(m, e);
     if (c.kind == CELL_POISON) return false;
@@ -44,7 +49,8 @@ static bool read_int(struct sema *m, const struct attr_info *info, const struct 
     return in_range(m, info, e->span, (double)c.i);
 }
 
-static bool read_real(struct sema *m, const struct attr_info *info, const struct expr *e, struct attr *out)
+static bool read_real(struct sema *m, const struct attr_info *info, const struct expr *e,
+                      struct attr *out)
 {
     struct cell c = eval(m, e);
     if (c.kind == CELL_POISON) return false;
@@ -52,7 +58,8 @@ static bool read_real(struct sema *m, const struct attr_info *info, const struct
     return constant_as(m, c, DT_f64, e->span, &out->r) && in_range(m, info, e->span, out->r);
 }
 
-static bool read_bool(struct sema *m, const struct attr_info *info, const struct expr *e, struct attr *out)
+static bool read_bool(struct sema *m, const struct attr_info *info, const struct expr *e,
+                      struct attr *out)
 {
     struct cell c = eval(m, e);
     if (c.kind == CELL_POISON) return false;
@@ -61,18 +68,21 @@ static bool read_bool(struct sema *m, const struct attr_info *info, const struct
     return true;
 }
 
-static bool read_ints(struct sema *m, const struct attr_info *info, const struct expr *e, struct attr *out)
+static bool read_ints(struct sema *m, const struct attr_info *info, const struct expr *e,
+                      struct attr *out)
 {
     struct cell c = eval(m, e);
     if (c.kind == CELL_POISON) return false;
     if (c.kind != CELL_LIST) return wrong(m, info, e->span, "a list of integers", c);
     if (c.list->n > MAX_RANK) {
-        error_at(m, DIAG_attribute_value, e->span, "'%s' has %zu numbers; a tensor has at most %d axes", info->name,
-                 c.list->n, MAX_RANK);
+        error_at(m, DIAG_attribute_value, e->span,
+                 "'%s' has %zu numbers; a tensor has at most %d axes", info->name, c.list->n,
+                 MAX_RANK);
         return false;
     }
     for (size_t i = 0; i < c.list->n; i++) {
-        if (c.list->at[i].kind != CELL_INT) return wrong(m, info, e->span, "a list of integers", c.list->at[i]);
+        if (c.list->at[i].kind != CELL_INT)
+            return wrong(m, info, e->span, "a list of integers", c.list->at[i]);
         out->list[i] = c.list->at[i].i;
     }
     out->n = (int)c.list->n;
@@ -83,7 +93,8 @@ static bool read_ints(struct sema *m, const struct attr_info *info, const struct
     return true;
 }
 
-static bool read_axes(struct sema *m, const struct attr_info *info, const struct expr *e, struct attr *out)
+static bool read_axes(struct sema *m, const struct attr_info *info, const struct expr *e,
+                      struct attr *out)
 {
     const char *word = bare_name(e);
     if (word != NULL && strcmp(word, "all") == 0) {
@@ -93,7 +104,8 @@ static bool read_axes(struct sema *m, const struct attr_info *info, const struct
     return read_ints(m, info, e, out);
 }
 
-static bool read_choice(struct sema *m, const struct attr_info *info, const struct expr *e, struct attr *out)
+static bool read_choice(struct sema *m, const struct attr_info *info, const struct expr *e,
+                        struct attr *out)
 {
     const char *word = bare_name(e);
     int i = word != NULL ? word_index(info->choices, word) : -1;
@@ -102,8 +114,12 @@ static bool read_choice(struct sema *m, const struct attr_info *info, const stru
         return true;
     }
     struct diag *d;
-    if (word != NULL) d = error_at(m, DIAG_attribute_value, e->span, "'%s' is no choice of '%s'", word, info->name);
-    else d = error_at(m, DIAG_attribute_value, e->span, "'%s' takes one of its named choices", info->name);
+    if (word != NULL)
+        d = error_at(m, DIAG_attribute_value, e->span, "'%s' is no choice of '%s'", word,
+                     info->name);
+    else
+        d = error_at(m, DIAG_attribute_value, e->span, "'%s' takes one of its named choices",
+                     info->name);
     diag_note(m->s, d, NO_SPAN, "its choices: %s", info->choices);
     char text[16][64];
     const char *at[16];
@@ -114,7 +130,8 @@ static bool read_choice(struct sema *m, const struct attr_info *info, const stru
     return false;
 }
 
-static bool read_dtype(struct sema *m, const struct attr_info *info, const struct expr *e, struct attr *out)
+static bool read_dtype(struct sema *m, const struct attr_info *info, const struct expr *e,
+                       struct attr *out)
 {
     struct cell c = eval(m, e);
     if (c.kind == CELL_POISON) return false;
@@ -123,11 +140,13 @@ static bool read_dtype(struct sema *m, const struct attr_info *info, const struc
     if (strcmp(info->name, "compute") == 0) return compute_allowed(m, c.type, e->span);
     if (c.type != DT_tf32 && dtypes[c.type].bits >= 8) return true;
     error_at(m, DIAG_element_type, e->span, "'%s' is %s", dtypes[c.type].name,
-             c.type == DT_tf32 ? "a compute type and no tensor has it" : "not stored by any operator yet");
+             c.type == DT_tf32 ? "a compute type and no tensor has it"
+                               : "not stored by any operator yet");
     return false;
 }
 
-static bool read_mask(struct sema *m, const struct attr_info *info, const struct expr *e, struct attr *out)
+static bool read_mask(struct sema *m, const struct attr_info *info, const struct expr *e,
+                      struct attr *out)
 {
     const char *word = bare_name(e);
     const struct expr *p = e;
@@ -138,7 +157,8 @@ static bool read_mask(struct sema *m, const struct attr_info *info, const struct
     }
     if (p->kind == EXPR_CALL && p->path.n == 1 &&
         (strcmp(p->path.at[0].text, "window") == 0 || strcmp(p->path.at[0].text, "padding") == 0)) {
-        error_at(m, DIAG_unsupported, e->span, "not supported yet: the mask '%s'", p->path.at[0].text);
+        error_at(m, DIAG_unsupported, e->span, "not supported yet: the mask '%s'",
+                 p->path.at[0].text);
         return false;
     }
     if (p->kind == EXPR_BINARY && p->op == AST_AND) {
@@ -160,27 +180,33 @@ static bool read_mask(struct sema *m, const struct attr_info *info, const struct
     return wrong(m, info, e->span, "a mask", c);
 }
 
-static bool (*const readers[])(struct sema *, const struct attr_info *, const struct expr *, struct attr *) = {
-    [ATTR_INT] = read_int,       [ATTR_REAL] = read_real,   [ATTR_BOOL] = read_bool, [ATTR_INTS] = read_ints,
-    [ATTR_AXES] = read_axes,     [ATTR_CHOICE] = read_choice, [ATTR_DTYPE] = read_dtype, [ATTR_MASK] = read_mask,
+static bool (*const readers[])(struct sema *, const struct attr_info *, const struct expr *,
+                               struct attr *) = {
+    [ATTR_INT] = read_int,     [ATTR_REAL] = read_real, [ATTR_BOOL] = read_bool,
+    [ATTR_INTS] = read_ints,   [ATTR_AXES] = read_axes, [ATTR_CHOICE] = read_choice,
+    [ATTR_DTYPE] = read_dtype, [ATTR_MASK] = read_mask,
 };
 
 static void unknown(struct sema *m, enum op_id id, struct name name)
 {
     const struct op_info *info = &ops[id];
     for (size_t i = 0; i < COUNT_OF(later_attributes); i++) {
-        if (later_attributes[i].op != id || strcmp(later_attributes[i].name, name.text) != 0) continue;
-        error_at(m, DIAG_unsupported, name.span, "not supported yet: '%s' of '%s'", name.text, info->name);
+        if (later_attributes[i].op != id || strcmp(later_attributes[i].name, name.text) != 0)
+            continue;
+        error_at(m, DIAG_unsupported, name.span, "not supported yet: '%s' of '%s'", name.text,
+                 info->name);
         return;
     }
-    struct diag *d = error_at(m, DIAG_unknown_attribute, name.span, "'%s' has no attribute '%s'", info->name, name.text);
+    struct diag *d = error_at(m, DIAG_unknown_attribute, name.span, "'%s' has no attribute '%s'",
+                              info->name, name.text);
     const char *at[MAX_ATTRS];
     int n = op_n_attrs(id);
     for (int i = 0; i < n; i++) at[i] = info->attr[i].name;
     const char *close = closest_name(name.text, at, (size_t)n);
     if (close != NULL) hint(m, d, "did you mean '%s'?", close);
     for (int i = 0; i < info->n_in; i++)
-        if (strcmp(info->in[i].name, name.text) == 0) hint(m, d, "'%s' is an operand: operands are positional", name.text);
+        if (strcmp(info->in[i].name, name.text) == 0)
+            hint(m, d, "'%s' is an operand: operands are positional", name.text);
 }
 
 static bool require_all(struct sema *m, struct application *x)
@@ -190,7 +216,8 @@ static bool require_all(struct sema *m, struct application *x)
     for (int i = 0; i < op_n_attrs(x->id); i++) {
         const struct attr_info *a = &info->attr[i];
         if (!a->required || x->attr[i].given) continue;
-        struct diag *d = error_at(m, DIAG_missing_attribute, x->span, "'%s' needs its attribute '%s'", info->name, a->name);
+        struct diag *d = error_at(m, DIAG_missing_attribute, x->span,
+                                  "'%s' needs its attribute '%s'", info->name, a->name);
         diag_note(m->s, d, NO_SPAN, "%s: %s", a->name, a->doc);
         if (info->family == FAM_sdpa && strcmp(a->name, "scale") == 0)
             hint(m, d, "scale=1/sqrt(D), D the last dim of q, is the usual choice");
@@ -219,7 +246,8 @@ bool attributes(struct sema *m, const struct arguments *args, struct application
         }
         x->attr[i].given = true;
         x->attr_span[i] = arg->value->span;
-        if (arg->value->kind == EXPR_ERROR || !readers[info->attr[i].kind](m, &info->attr[i], arg->value, &x->attr[i]))
+        if (arg->value->kind == EXPR_ERROR ||
+            !readers[info->attr[i].kind](m, &info->attr[i], arg->value, &x->attr[i]))
             ok = false;
     }
     return require_all(m, x) && ok;

@@ -32,8 +32,11 @@ static void declare_target(struct sema *m, struct scope *s, struct stmt *st, str
         return;
     }
     struct diag *d;
-    if (old->kind == SYM_OUTPUT) d = error_at(m, DIAG_bound_twice, name.span, "output '%s' is bound twice", name.text);
-    else d = error_at(m, DIAG_bound_twice, name.span, "'%s' is %s and cannot be bound", name.text, sym_word(old->kind));
+    if (old->kind == SYM_OUTPUT)
+        d = error_at(m, DIAG_bound_twice, name.span, "output '%s' is bound twice", name.text);
+    else
+        d = error_at(m, DIAG_bound_twice, name.span, "'%s' is %s and cannot be bound", name.text,
+                     sym_word(old->kind));
     diag_note(m->s, d, old->kind == SYM_OUTPUT ? old->bound : old->span, "%s here",
               old->kind == SYM_OUTPUT ? "first bound" : "declared");
 }
@@ -60,7 +63,9 @@ static struct sym *own(struct sema *m, const struct stmt *st, struct name name)
 {
     struct sym *sym = scope_find(m->body, name.text);
     if (sym == NULL || sym->stmt != st || sym->defined) return NULL;
-    return sym->kind == SYM_OUTPUT && st->kind == STMT_BIND && sym->bound.begin != name.span.begin ? NULL : sym;
+    return sym->kind == SYM_OUTPUT && st->kind == STMT_BIND && sym->bound.begin != name.span.begin
+               ? NULL
+               : sym;
 }
 
 /* ---- constants and conditions -------------------------------------------------------------- */
@@ -70,7 +75,8 @@ void const_stmt(struct sema *m, struct stmt *st)
     m->stmt = st;
     struct cell c = eval(m, st->value);
     if (c.kind == CELL_TENSOR) {
-        struct diag *d = error_at(m, DIAG_kind, st->value->span, "a constant cannot be %s", cell_text(m, c));
+        struct diag *d = error_at(m, DIAG_kind, st->value->span, "a constant cannot be %s",
+                                  cell_text(m, c));
         hint(m, d, "leave 'const' out to bind a tensor");
         c = POISON;
     }
@@ -104,17 +110,19 @@ static bool needs_tensor(struct sema *m, struct cell c, struct name name, struct
 {
     if (c.kind == CELL_POISON || c.kind == CELL_UNKNOWN) return false;
     if (c.kind == CELL_TENSOR && c.v->rank > 0) return true;
-    struct diag *d = error_at(m, DIAG_kind, at, "'%s' needs a tensor, not %s", name.text, cell_text(m, c));
+    struct diag *d = error_at(m, DIAG_kind, at, "'%s' needs a tensor, not %s", name.text,
+                              cell_text(m, c));
     if (c.kind != CELL_TENSOR) hint(m, d, "write const %s = ... for a constant", name.text);
     return false;
 }
 
 /* Rounding is implicit, a change between numbers and truth is not. */
-static bool may_round(struct sema *m, const struct value *v, enum dtype to, struct name name, struct span at)
+static bool may_round(struct sema *m, const struct value *v, enum dtype to, struct name name,
+                      struct span at)
 {
     if (v->type == to || (v->type != DT_bool && to != DT_bool)) return true;
-    struct diag *d = error_at(m, DIAG_element_type, at, "'%s' is %s, but this is %s", name.text, dtypes[to].name,
-                              dtypes[v->type].name);
+    struct diag *d = error_at(m, DIAG_element_type, at, "'%s' is %s, but this is %s", name.text,
+                              dtypes[to].name, dtypes[v->type].name);
     if (to == DT_bool) hint(m, d, "compare it: ... != 0");
     else hint(m, d, "write cast(..., type=%s)", dtypes[to].name);
     return false;
@@ -132,13 +140,15 @@ static struct cell annotated(struct sema *m, struct stmt *st, struct name name, 
     if (!may_round(m, v, t.type, name, st->value->span)) return POISON;
     bool plain = !t.has_layout && t.align == 16;
     if (v->type == t.type && plain && !is_fresh(m, v)) return c; /* another name for it */
-    if (v->type != t.type || !is_fresh(m, v) || v->name != NULL) v = cast_to(m, v, t.type, name.span);
+    if (v->type != t.type || !is_fresh(m, v) || v->name != NULL)
+        v = cast_to(m, v, t.type, name.span);
     v->pinned = true;
     if (!tspec_layout(m, &t, v, name.text, true)) return POISON;
     return (struct cell){CELL_TENSOR, .v = v};
 }
 
-static void bind_name(struct sema *m, struct stmt *st, struct sym *sym, struct name name, struct cell c)
+static void bind_name(struct sema *m, struct stmt *st, struct sym *sym, struct name name,
+                      struct cell c)
 {
     if (st->type != NULL) c = annotated(m, st, name, c);
     if (c.kind == CELL_TENSOR) give_name(m, c.v, name);
@@ -163,12 +173,14 @@ static void make_output(struct sema *m, struct value *v, struct value *out, stru
     made->producer = NULL;
 }
 
-static void bind_output(struct sema *m, struct stmt *st, struct sym *sym, struct name name, struct cell c)
+static void bind_output(struct sema *m, struct stmt *st, struct sym *sym, struct name name,
+                        struct cell c)
 {
     sym->defined = true;
     sym->cell = POISON;
     if (st->type != NULL) {
-        struct diag *d = error_at(m, DIAG_type_syntax, st->type->span, "output '%s' has its type already", name.text);
+        struct diag *d = error_at(m, DIAG_type_syntax, st->type->span,
+                                  "output '%s' has its type already", name.text);
         diag_note(m->s, d, sym->span, "declared here");
         return;
     }
@@ -202,8 +214,7 @@ void bind_stmt(struct sema *m, struct stmt *st)
     struct cell c = POISON;
     if (n > MAX_TARGETS - 1)
         error_at(m, DIAG_results, st->names.at[0].span, "%zu names on the left of one '='", n);
-    else
-        c = eval_results(m, st->value, (int)n, n == 1 ? 0 : skip);
+    else c = eval_results(m, st->value, (int)n, n == 1 ? 0 : skip);
     m->stmt = st;
     if (n > 1 && c.kind != CELL_TUPLE && c.kind != CELL_POISON) {
         error_at(m, DIAG_results, st->value->span, "one result for %zu names", n);
@@ -212,7 +223,8 @@ void bind_stmt(struct sema *m, struct stmt *st)
     for (size_t i = 0; i < n; i++) {
         struct cell one = n == 1 ? c : c.kind == CELL_TUPLE ? c.list->at[i] : POISON;
         /* A fn may return one value twice, and the first time it became an output. */
-        if (one.kind == CELL_TENSOR && usage_of(m, one.v)->became != NULL) one.v = usage_of(m, one.v)->became;
+        if (one.kind == CELL_TENSOR && usage_of(m, one.v)->became != NULL)
+            one.v = usage_of(m, one.v)->became;
         bind_one(m, st, st->names.at[i], one);
     }
 }

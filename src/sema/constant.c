@@ -1,7 +1,7 @@
 /* constant: arithmetic on what is known when compiling.
  *
- * Invariant: integers are exact in 63 bits or the result is an error; no NaN ever comes out; unknown
- * values (sm without a target) stay unknown. Nothing here depends on the locale. */
+ * Invariant: integers are exact in 63 bits or the result is an error; no NaN ever comes out;
+ * unknown values (sm without a target) stay unknown. Nothing here depends on the locale. */
 #include "sema/internal.h"
 
 #include <math.h>
@@ -37,7 +37,8 @@ const char *cell_text(struct sema *m, struct cell c)
     struct buf b = {0};
     const char *t = "?";
     switch (c.kind) {
-    case CELL_POISON: case CELL_UNKNOWN: return "unknown";
+    case CELL_POISON:
+    case CELL_UNKNOWN: return "unknown";
     case CELL_INT: return arena_printf(m->scratch, "%lld", (long long)c.i);
     case CELL_REAL:
         buf_real(&b, c.r);
@@ -65,15 +66,17 @@ const char *cell_text(struct sema *m, struct cell c)
 static const char *kind_words(struct cell c)
 {
     static const char *const words[] = {
-        [CELL_INT] = "an integer", [CELL_REAL] = "a real",       [CELL_BOOL] = "a condition",
-        [CELL_TYPE] = "an element type", [CELL_VERSION] = "a version", [CELL_LIST] = "a list",
-        [CELL_TENSOR] = "a tensor",      [CELL_TUPLE] = "several results",
-        [CELL_POISON] = "unknown",       [CELL_UNKNOWN] = "unknown",
+        [CELL_INT] = "an integer",    [CELL_REAL] = "a real",
+        [CELL_BOOL] = "a condition",  [CELL_TYPE] = "an element type",
+        [CELL_VERSION] = "a version", [CELL_LIST] = "a list",
+        [CELL_TENSOR] = "a tensor",   [CELL_TUPLE] = "several results",
+        [CELL_POISON] = "unknown",    [CELL_UNKNOWN] = "unknown",
     };
     return words[c.kind];
 }
 
-static struct cell wrong_kinds(struct sema *m, enum ast_op op, struct cell a, struct cell b, struct span at)
+static struct cell wrong_kinds(struct sema *m, enum ast_op op, struct cell a, struct cell b,
+                               struct span at)
 {
     if (a.kind == CELL_VERSION || b.kind == CELL_VERSION) {
         struct diag *d = error_at(m, DIAG_version, at, "a version is compared with %s",
@@ -81,7 +84,8 @@ static struct cell wrong_kinds(struct sema *m, enum ast_op op, struct cell a, st
         hint(m, d, "write version(9, 15)");
         return POISON;
     }
-    error_at(m, DIAG_kind, at, "'%s' between %s and %s", ast_op_names[op], kind_words(a), kind_words(b));
+    error_at(m, DIAG_kind, at, "'%s' between %s and %s", ast_op_names[op], kind_words(a),
+             kind_words(b));
     return POISON;
 }
 
@@ -128,7 +132,7 @@ static struct cell reals(struct sema *m, enum ast_op op, double a, double b, str
     return of_real(m, r, finite, at);
 }
 
-/* -1, 0, 1; exact between integers and reals within 2^53, which is all that can be written apart. */
+/* -1, 0, 1; between an integer and a real as reals. */
 static int order(struct cell a, struct cell b)
 {
     if (a.kind != CELL_REAL && b.kind != CELL_REAL) return (a.i > b.i) - (a.i < b.i);
@@ -136,7 +140,8 @@ static int order(struct cell a, struct cell b)
     return (x > y) - (x < y);
 }
 
-static struct cell compare(struct sema *m, enum ast_op op, struct cell a, struct cell b, struct span at)
+static struct cell compare(struct sema *m, enum ast_op op, struct cell a, struct cell b,
+                           struct span at)
 {
     bool equality = op == AST_EQ || op == AST_NE;
     int o;
@@ -155,17 +160,20 @@ static struct cell compare(struct sema *m, enum ast_op op, struct cell a, struct
     }
 }
 
-static struct cell logic(struct sema *m, enum ast_op op, struct cell a, struct cell b, struct span at)
+static struct cell logic(struct sema *m, enum ast_op op, struct cell a, struct cell b,
+                         struct span at)
 {
     bool decides = op == AST_OR; /* the value that decides alone */
-    if ((a.kind == CELL_BOOL && a.b == decides) || (b.kind == CELL_BOOL && b.b == decides && a.kind == CELL_UNKNOWN))
+    if ((a.kind == CELL_BOOL && a.b == decides) ||
+        (b.kind == CELL_BOOL && b.b == decides && a.kind == CELL_UNKNOWN))
         return of_bool(decides);
     if (a.kind == CELL_UNKNOWN || b.kind == CELL_UNKNOWN) return (struct cell){CELL_UNKNOWN};
     if (a.kind != CELL_BOOL || b.kind != CELL_BOOL) return wrong_kinds(m, op, a, b, at);
     return b;
 }
 
-struct cell constant_binary(struct sema *m, enum ast_op op, struct cell a, struct cell b, struct span at)
+struct cell constant_binary(struct sema *m, enum ast_op op, struct cell a, struct cell b,
+                            struct span at)
 {
     if (a.kind == CELL_POISON || b.kind == CELL_POISON) return POISON;
     if (op == AST_AND || op == AST_OR) return logic(m, op, a, b, at);
@@ -182,7 +190,8 @@ struct cell constant_unary(struct sema *m, enum ast_op op, struct cell a, struct
     if (op == AST_NOT && a.kind == CELL_BOOL) return of_bool(!a.b);
     if (op == AST_NEG && a.kind == CELL_REAL) return (struct cell){CELL_REAL, .r = -a.r};
     int64_t r;
-    if (op == AST_NEG && a.kind == CELL_INT) return i64_sub(0, a.i, &r) ? of_int(r) : overflow(m, at);
+    if (op == AST_NEG && a.kind == CELL_INT)
+        return i64_sub(0, a.i, &r) ? of_int(r) : overflow(m, at);
     error_at(m, DIAG_kind, at, "'%s' before %s", op == AST_NOT ? "not" : "-", kind_words(a));
     return POISON;
 }
@@ -210,10 +219,18 @@ static const struct real_function {
     const char *name;
     double (*of)(double);
 } real_functions[] = {
-    {"sqrt", sqrt}, {"rsqrt", reciprocal_root}, {"reciprocal", inverse}, {"exp", exp}, {"log", log},
-    {"sin", sin},   {"cos", cos},   {"tanh", tanh}, {"erf", erf},
+    {"sqrt", sqrt},
+    {"rsqrt", reciprocal_root},
+    {"reciprocal", inverse},
+    {"exp", exp},
+    {"log", log},
+    {"sin", sin},
+    {"cos", cos},
+    {"tanh", tanh},
+    {"erf", erf},
 };
-static const char *const other_functions[] = {"version", "abs", "floor", "ceil", "min", "max", "pow"};
+static const char *const other_functions[] = {"version", "abs", "floor", "ceil",
+                                              "min",     "max", "pow"};
 
 static const struct real_function *real_function(const char *name)
 {
@@ -238,8 +255,9 @@ static struct cell version(struct sema *m, const struct cell *at, size_t n, stru
         else part[i] = at[i].i;
     }
     if (n < 1 || n > 3) {
-        error_at(m, DIAG_arguments, span, "version takes major, minor and patch: one to three integers, the last two "
-                                          "at most 99");
+        error_at(m, DIAG_arguments, span,
+                 "version takes major, minor and patch: one to three integers, the last two "
+                 "at most 99");
         return POISON;
     }
     return (struct cell){CELL_VERSION, .i = part[0] * 10000 + part[1] * 100 + part[2]};
@@ -248,7 +266,8 @@ static struct cell version(struct sema *m, const struct cell *at, size_t n, stru
 static struct cell power(struct sema *m, struct cell a, struct cell b, struct span at)
 {
     if (a.kind != CELL_INT || b.kind != CELL_INT || b.i < 0)
-        return of_real(m, pow(real_of(a), real_of(b)), isfinite(real_of(a)) && isfinite(real_of(b)), at);
+        return of_real(m, pow(real_of(a), real_of(b)), isfinite(real_of(a)) && isfinite(real_of(b)),
+                       at);
     int64_t r = 1, base = a.i, e = b.i;
     while (e > 0) { /* by squaring: 64 rounds */
         if ((e & 1) != 0 && !i64_mul(r, base, &r)) return overflow(m, at);
@@ -264,10 +283,13 @@ static struct cell to_int(struct sema *m, double r, struct span at)
     return of_int((int64_t)r);
 }
 
-struct cell constant_call(struct sema *m, const char *name, const struct cell *at, size_t n, struct span span)
+struct cell constant_call(struct sema *m, const char *name, const struct cell *at, size_t n,
+                          struct span span)
 {
     if (strcmp(name, "version") == 0) return version(m, at, n, span);
-    size_t want = strcmp(name, "min") == 0 || strcmp(name, "max") == 0 || strcmp(name, "pow") == 0 ? 2 : 1;
+    size_t want = strcmp(name, "min") == 0 || strcmp(name, "max") == 0 || strcmp(name, "pow") == 0
+                      ? 2
+                      : 1;
     if (n != want) {
         error_at(m, DIAG_arguments, span, "'%s' takes %zu argument%s, not %zu", name, want,
                  want == 1 ? "" : "s", n);
@@ -328,22 +350,25 @@ bool constant_as(struct sema *m, struct cell c, enum dtype type, struct span at,
     if (c.kind == CELL_INT) {
         /* The graph carries literals as f64: larger integers are refused, not rounded. */
         if (!int_fits(type, c.i) || c.i > ((int64_t)1 << 53) || c.i < -((int64_t)1 << 53)) {
-            struct diag *d = error_at(m, DIAG_inexact, at, "%s cannot hold %lld exactly", dtypes[type].name,
-                                      (long long)c.i);
+            struct diag *d = error_at(m, DIAG_inexact, at, "%s cannot hold %lld exactly",
+                                      dtypes[type].name, (long long)c.i);
             if (dtypes[type].klass == DTC_float)
-                hint(m, d, "write %lld.0 if the nearest %s will do", (long long)c.i, dtypes[type].name);
+                hint(m, d, "write %lld.0 if the nearest %s will do", (long long)c.i,
+                     dtypes[type].name);
             return false;
         }
         *out = (double)c.i;
         return true;
     }
     if (dtypes[type].klass != DTC_float) {
-        error_at(m, DIAG_inexact, at, "%s cannot hold %s: write an integer", dtypes[type].name, cell_text(m, c));
+        error_at(m, DIAG_inexact, at, "%s cannot hold %s: write an integer", dtypes[type].name,
+                 cell_text(m, c));
         return false;
     }
     double r = dtype_round(type, c.r);
     if (isinf(c.r) ? !isinf(r) : isinf(r)) {
-        error_at(m, DIAG_inexact, at, "%s is beyond the range of %s", cell_text(m, c), dtypes[type].name);
+        error_at(m, DIAG_inexact, at, "%s is beyond the range of %s", cell_text(m, c),
+                 dtypes[type].name);
         return false;
     }
     *out = r;

@@ -8,14 +8,16 @@
 struct search {
     struct sema *m;
     const struct scope *body;
-    size_t *from;               /* by symbol: the symbol that needs it, plus 1; 0: not reached */
+    size_t *from; /* by symbol: the symbol that needs it, plus 1; 0: not reached */
     VEC(struct sym *) todo;
 };
 
 static void reach(struct search *x, struct name name, const struct sym *by)
 {
     struct sym *sym = scope_find(x->body, name.text);
-    if (sym == NULL || sym->stmt == NULL || sym->stmt->kind != STMT_BIND || x->from[sym->index] != 0) return;
+    if (sym == NULL || sym->stmt == NULL || sym->stmt->kind != STMT_BIND ||
+        x->from[sym->index] != 0)
+        return;
     x->from[sym->index] = by->index + 1;
     vec_push(x->m->scratch, &x->todo, sym);
 }
@@ -65,7 +67,8 @@ void explain_early_use(struct sema *m, struct diag *d, const struct sym *sym)
         diag_note(m->s, d, at, "'%s' is defined here", sym->name);
         return;
     }
-    diag_note(m->s, d, end->kind == SYM_OUTPUT ? end->bound : end->span, "a cycle: '%s' needs '%s'", end->name, sym->name);
+    diag_note(m->s, d, end->kind == SYM_OUTPUT ? end->bound : end->span, "a cycle: '%s' needs '%s'",
+              end->name, sym->name);
     VEC(struct sym *) path = {0}; /* from the end back to sym */
     for (struct sym *p = end;; p = m->body->syms.at[x.from[p->index] - 1]) {
         vec_push(m->scratch, &path, p);
@@ -73,6 +76,7 @@ void explain_early_use(struct sema *m, struct diag *d, const struct sym *sym)
     }
     for (size_t i = path.n; i > 1; i--) {
         const struct sym *a = path.at[i - 1], *b = path.at[i - 2];
-        diag_note(m->s, d, a->kind == SYM_OUTPUT ? a->bound : a->span, "'%s' needs '%s'", a->name, b->name);
+        diag_note(m->s, d, a->kind == SYM_OUTPUT ? a->bound : a->span, "'%s' needs '%s'", a->name,
+                  b->name);
     }
 }

@@ -52,7 +52,8 @@ static struct cell binary(struct sema *m, const struct expr *e, struct cell left
         return left; /* the rest is not evaluated: it may be guarded by this */
     struct cell right = eval(m, e->right);
     if (left.kind == CELL_POISON || right.kind == CELL_POISON) return POISON;
-    if (left.kind == CELL_TENSOR || right.kind == CELL_TENSOR) return tensor_infix(m, e, left, right);
+    if (left.kind == CELL_TENSOR || right.kind == CELL_TENSOR)
+        return tensor_infix(m, e, left, right);
     return constant_binary(m, e->op, left, right, e->op_span);
 }
 
@@ -125,7 +126,8 @@ static struct cell leaf(struct sema *m, const struct expr *e)
     }
 }
 
-static struct cell step(struct sema *m, const struct expr *e, struct cell left, int n, unsigned skip)
+static struct cell step(struct sema *m, const struct expr *e, struct cell left, int n,
+                        unsigned skip)
 {
     switch (e->kind) {
     case EXPR_BINARY: return binary(m, e, left);
@@ -154,8 +156,8 @@ struct cell eval_results(struct sema *m, const struct expr *e, int n, unsigned s
 {
     while (e->kind == EXPR_PAREN) e = e->right;
     if (m->depth >= MAX_DEPTH) {
-        error_at(m, DIAG_too_deep, e->span, "expressions and calls are nested more than %d levels deep here",
-                 MAX_DEPTH);
+        error_at(m, DIAG_too_deep, e->span,
+                 "expressions and calls are nested more than %d levels deep here", MAX_DEPTH);
         return POISON;
     }
     m->depth++;
@@ -174,7 +176,8 @@ bool eval_int(struct sema *m, const struct expr *e, const char *what, int64_t *o
         *out = c.i;
         return true;
     }
-    struct diag *d = error_at(m, DIAG_kind, e->span, "%s must be an integer, not %s", what, cell_text(m, c));
+    struct diag *d = error_at(m, DIAG_kind, e->span, "%s must be an integer, not %s", what,
+                              cell_text(m, c));
     const struct expr *p = e;
     while (p->kind == EXPR_PAREN) p = p->right;
     if (c.kind == CELL_REAL && p->kind == EXPR_BINARY && p->op == AST_DIV)

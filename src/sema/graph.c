@@ -10,9 +10,11 @@ static const struct {
     int rank;
     const char *word;
 } order_of[] = {
-    [STMT_ERROR] = {-1, ""},      [STMT_CONST] = {0, "const"},   [STMT_REQUIRE] = {0, "require"},
-    [STMT_COMPUTE] = {0, "compute"}, [STMT_INPUT] = {1, "input"}, [STMT_SCALAR] = {1, "scalar"},
-    [STMT_OUTPUT] = {2, "output"}, [STMT_BIND] = {3, "a binding"}, [STMT_RETURN] = {-1, "return"},
+    [STMT_ERROR] = {-1, ""},         [STMT_CONST] = {0, "const"},
+    [STMT_REQUIRE] = {0, "require"}, [STMT_COMPUTE] = {0, "compute"},
+    [STMT_INPUT] = {1, "input"},     [STMT_SCALAR] = {1, "scalar"},
+    [STMT_OUTPUT] = {2, "output"},   [STMT_BIND] = {3, "a binding"},
+    [STMT_RETURN] = {-1, "return"},
 };
 
 static struct span head(const struct stmt *st)
@@ -26,16 +28,19 @@ static void check_order(struct sema *m, const struct item *item)
     for (size_t i = 0; i < item->body.n; i++) {
         const struct stmt *st = item->body.at[i];
         if (st->kind == STMT_RETURN)
-            error_at(m, DIAG_statement_order, st->span, "a graph returns nothing: its results are its outputs");
+            error_at(m, DIAG_statement_order, st->span,
+                     "a graph returns nothing: its results are its outputs");
         if (order_of[st->kind].rank < 0) continue;
         if (highest == NULL || order_of[st->kind].rank >= order_of[highest->kind].rank) {
             highest = st;
             continue;
         }
-        struct diag *d = error_at(m, DIAG_statement_order, head(st), "'%s' stands below %s", order_of[st->kind].word,
-                                  order_of[highest->kind].word);
+        struct diag *d = error_at(m, DIAG_statement_order, head(st), "'%s' stands below %s",
+                                  order_of[st->kind].word, order_of[highest->kind].word);
         diag_note(m->s, d, head(highest), "that is here");
-        hint(m, d, "const, require and compute come first, then input and scalar, then output, then bindings");
+        hint(m, d,
+             "const, require and compute come first, then input and scalar, then output, then "
+             "bindings");
     }
 }
 
@@ -44,10 +49,13 @@ static void check_order(struct sema *m, const struct item *item)
 static struct sym *mine(struct sema *m, const struct stmt *st, struct name name)
 {
     struct sym *sym = scope_find(m->body, name.text);
-    return sym != NULL && sym->span.begin == name.span.begin && !sym->defined && st->type != NULL ? sym : NULL;
+    return sym != NULL && sym->span.begin == name.span.begin && !sym->defined && st->type != NULL
+               ? sym
+               : NULL;
 }
 
-static struct value *declared(struct sema *m, enum value_role role, const struct stmt *st, struct name name, enum dtype t)
+static struct value *declared(struct sema *m, enum value_role role, const struct stmt *st,
+                              struct name name, enum dtype t)
 {
     struct value *v = ir_value(m->a, m->g, role, t);
     v->name = name.text;
@@ -76,7 +84,8 @@ static void input_stmt(struct sema *m, struct stmt *st)
         if (!ok) continue;
         struct value *v = declared(m, VAL_INPUT, st, st->names.at[i], t.type);
         ir_shape(v, t.rank, t.dim);
-        if (tspec_layout(m, &t, v, sym->name, false)) sym->cell = (struct cell){CELL_TENSOR, .v = v};
+        if (tspec_layout(m, &t, v, sym->name, false))
+            sym->cell = (struct cell){CELL_TENSOR, .v = v};
     }
 }
 
@@ -101,7 +110,8 @@ static bool scalar_type(struct sema *m, const struct stmt *st, enum dtype *out)
 {
     static const enum dtype allowed[] = {DT_f64, DT_f32, DT_f16, DT_bf16, DT_i64, DT_i32};
     if (st->type->has_brackets || st->type->clauses.n > 0) {
-        struct diag *d = error_at(m, DIAG_type_syntax, st->type->span, "a scalar has neither dims nor a layout");
+        struct diag *d = error_at(m, DIAG_type_syntax, st->type->span,
+                                  "a scalar has neither dims nor a layout");
         hint(m, d, "an input of dims [1] is a tensor of one element");
         return false;
     }
@@ -109,7 +119,8 @@ static bool scalar_type(struct sema *m, const struct stmt *st, enum dtype *out)
     if (*out == DT_none) return false;
     for (size_t i = 0; i < COUNT_OF(allowed); i++)
         if (allowed[i] == *out) return true;
-    struct diag *d = error_at(m, DIAG_element_type, st->type->elem.span, "a scalar cannot be %s", dtypes[*out].name);
+    struct diag *d = error_at(m, DIAG_element_type, st->type->elem.span, "a scalar cannot be %s",
+                              dtypes[*out].name);
     diag_note(m->s, d, NO_SPAN, "scalars are f64 f32 f16 bf16 i64 i32");
     return false;
 }
@@ -161,9 +172,11 @@ static void check_uses(struct sema *m, const struct scope *body, bool sound)
         const struct sym *sym = body->syms.at[i];
         if (sym->kind == SYM_OUTPUT) {
             if (sym->bound.end == 0)
-                error_at(m, DIAG_unbound_output, sym->span, "output '%s' is never bound", sym->name);
+                error_at(m, DIAG_unbound_output, sym->span, "output '%s' is never bound",
+                         sym->name);
         } else if (!sym->used && sound && sym->name[0] != '_') {
-            warn_at(m, DIAG_unused, sym->span, "%s '%s' is never used", words[sym->kind], sym->name);
+            warn_at(m, DIAG_unused, sym->span, "%s '%s' is never used", words[sym->kind],
+                    sym->name);
         }
     }
 }
@@ -202,5 +215,6 @@ void graph_body(struct sema *m, struct item *item)
     if (has_error_stmt(item)) return;
     check_uses(m, m->body, m->s->n_errors == before);
     if (m->g->outputs.n == 0 && m->s->n_errors == before)
-        error_at(m, DIAG_unbound_output, item->name.span, "graph '%s' has no output", item->name.text);
+        error_at(m, DIAG_unbound_output, item->name.span, "graph '%s' has no output",
+                 item->name.text);
 }

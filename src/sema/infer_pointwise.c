@@ -40,11 +40,13 @@ static bool extended(const struct value *small, const struct value *big, int64_t
     return true;
 }
 
-static void suggest_dims(struct sema *m, struct diag *d, const struct value *a, const struct value *b)
+static void suggest_dims(struct sema *m, struct diag *d, const struct value *a,
+                         const struct value *b)
 {
     const struct value *small = a->rank < b->rank ? a : b, *big = small == a ? b : a;
     int64_t dim[MAX_RANK], n_a, n_b;
-    if (a->rank == b->rank && dims_count(a->rank, a->dim, &n_a) && dims_count(b->rank, b->dim, &n_b) && n_a < n_b) {
+    if (a->rank == b->rank && dims_count(a->rank, a->dim, &n_a) &&
+        dims_count(b->rank, b->dim, &n_b) && n_a < n_b) {
         small = a;
         big = b;
     }
@@ -60,8 +62,9 @@ static void suggest_dims(struct sema *m, struct diag *d, const struct value *a, 
 static bool ranks_differ(struct sema *m, const struct application *x, int i, const struct value *a)
 {
     const struct value *b = x->in[i];
-    struct diag *d = error_at(m, DIAG_broadcast, x->in_span[i], "'%s' of %s and %s: %d and %d axes", ops[x->id].name,
-                              value_text(m, a), value_text(m, b), a->rank, b->rank);
+    struct diag *d = error_at(m, DIAG_broadcast, x->in_span[i], "'%s' of %s and %s: %d and %d axes",
+                              ops[x->id].name, value_text(m, a), value_text(m, b), a->rank,
+                              b->rank);
     diag_note(m->s, d, NO_SPAN, "operands have equal rank; only axes of size 1 spread");
     suggest_dims(m, d, a, b);
     return false;
@@ -92,9 +95,10 @@ bool infer_broadcast(struct sema *m, struct application *x, struct shape *out)
                 continue;
             }
             const struct value *w = x->in[widest[k]];
-            struct diag *d = error_at(m, DIAG_broadcast, x->in_span[i], "'%s' of %s and %s: axis %d is %lld and %lld",
-                                      ops[x->id].name, value_text(m, w), value_text(m, v), k, (long long)w->dim[k],
-                                      (long long)v->dim[k]);
+            struct diag *d = error_at(m, DIAG_broadcast, x->in_span[i],
+                                      "'%s' of %s and %s: axis %d is %lld and %lld",
+                                      ops[x->id].name, value_text(m, w), value_text(m, v), k,
+                                      (long long)w->dim[k], (long long)v->dim[k]);
             diag_note(m->s, d, NO_SPAN, "only an axis of size 1 spreads");
             suggest_dims(m, d, w, v);
             return false;
@@ -103,9 +107,15 @@ bool infer_broadcast(struct sema *m, struct application *x, struct shape *out)
     return true;
 }
 
-bool infer_select(struct sema *m, struct application *x, struct shape *out) { return infer_broadcast(m, x, out); }
+bool infer_select(struct sema *m, struct application *x, struct shape *out)
+{
+    return infer_broadcast(m, x, out);
+}
 
-bool infer_cast(struct sema *m, struct application *x, struct shape *out) { return infer_broadcast(m, x, out); }
+bool infer_cast(struct sema *m, struct application *x, struct shape *out)
+{
+    return infer_broadcast(m, x, out);
+}
 
 bool infer_reduce(struct sema *m, struct application *x, struct shape *out)
 {
@@ -118,12 +128,13 @@ bool infer_reduce(struct sema *m, struct application *x, struct shape *out)
     for (int i = 0; i < axes->n; i++) {
         int64_t a = axes->list[i];
         if (a < 0 || a >= v->rank) {
-            error_at(m, DIAG_reduce_axes, x->attr_span[at], "%s has axes 0 to %d, not %lld", value_text(m, v),
-                     v->rank - 1, (long long)a);
+            error_at(m, DIAG_reduce_axes, x->attr_span[at], "%s has axes 0 to %d, not %lld",
+                     value_text(m, v), v->rank - 1, (long long)a);
             return false;
         }
         if (reduced[a]) {
-            error_at(m, DIAG_reduce_axes, x->attr_span[at], "axis %lld is given twice", (long long)a);
+            error_at(m, DIAG_reduce_axes, x->attr_span[at], "axis %lld is given twice",
+                     (long long)a);
             return false;
         }
         reduced[a] = true;

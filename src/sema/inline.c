@@ -1,25 +1,27 @@
 /* inline: calls of fn and epilogue: the body is evaluated again at each call, on its arguments.
  *
- * Invariant: the body sees its parameters and the file, never the caller's names; cycles were cut by
- * check_functions, and depth and size are bounded besides. */
+ * Invariant: the body sees its parameters and the file, never the caller's names; cycles were cut
+ * by check_functions, and depth and size are bounded besides. */
 #include "sema/internal.h"
 
-static struct diag *call_error(struct sema *m, struct span at, const struct item *fn, const char *what, const char *name)
+static struct diag *call_error(struct sema *m, struct span at, const struct item *fn,
+                               const char *what, const char *name)
 {
     struct diag *d = error_at(m, DIAG_arguments, at, "'%s' %s '%s'", fn->name.text, what, name);
     diag_note(m->s, d, fn->name.span, "'%s' is defined here", fn->name.text);
     return d;
 }
 
-/* Evaluates arguments in the caller's scope. given: by parameter; POISON and !has where left out. */
-static bool match_arguments(struct sema *m, const struct item *fn, const struct arguments *args, struct cell *given,
-                            bool *has)
+/* Evaluates arguments in the caller's scope; has[i] says which parameters were given. */
+static bool match_arguments(struct sema *m, const struct item *fn, const struct arguments *args,
+                            struct cell *given, bool *has)
 {
     bool ok = true;
     for (size_t i = 0; i < args->n; i++) {
         if (i >= fn->params.n) {
-            struct diag *d = error_at(m, DIAG_arguments, args->at_span[i], "'%s' takes %zu argument%s, not %zu",
-                                      fn->name.text, fn->params.n, fn->params.n == 1 ? "" : "s", args->n);
+            struct diag *d = error_at(m, DIAG_arguments, args->at_span[i],
+                                      "'%s' takes %zu argument%s, not %zu", fn->name.text,
+                                      fn->params.n, fn->params.n == 1 ? "" : "s", args->n);
             diag_note(m->s, d, fn->name.span, "'%s' is defined here", fn->name.text);
             return false;
         }
@@ -33,7 +35,8 @@ static bool match_arguments(struct sema *m, const struct item *fn, const struct 
         while (i < fn->params.n && fn->params.at[i].name.text != arg->name.text) i++;
         struct cell c = eval(m, arg->value);
         if (i == fn->params.n || has[i]) {
-            call_error(m, arg->name.span, fn, i == fn->params.n ? "has no parameter" : "is given twice its parameter",
+            call_error(m, arg->name.span, fn,
+                       i == fn->params.n ? "has no parameter" : "is given twice its parameter",
                        arg->name.text);
             ok = false;
             continue;
@@ -45,8 +48,8 @@ static bool match_arguments(struct sema *m, const struct item *fn, const struct 
 }
 
 /* Parameters become names of the body; defaults are evaluated there and may use earlier ones. */
-static bool bind_parameters(struct sema *m, const struct item *fn, const struct cell *given, const bool *has,
-                            struct span call)
+static bool bind_parameters(struct sema *m, const struct item *fn, const struct cell *given,
+                            const bool *has, struct span call)
 {
     bool ok = true;
     for (size_t i = 0; i < fn->params.n; i++) {
@@ -57,7 +60,8 @@ static bool bind_parameters(struct sema *m, const struct item *fn, const struct 
         if (has[i]) sym->cell = given[i];
         else if (p->def != NULL) sym->cell = eval(m, p->def);
         else {
-            struct diag *d = error_at(m, DIAG_arguments, call, "'%s' needs its argument '%s'", fn->name.text, p->name.text);
+            struct diag *d = error_at(m, DIAG_arguments, call, "'%s' needs its argument '%s'",
+                                      fn->name.text, p->name.text);
             diag_note(m->s, d, p->name.span, "'%s' is declared here", p->name.text);
             ok = false;
         }
@@ -74,13 +78,14 @@ struct cell pack_results(struct sema *m, const struct cell *at, int n)
     return (struct cell){CELL_TUPLE, .list = l};
 }
 
-static struct cell returned(struct sema *m, const struct item *fn, const struct stmt *st, int n, unsigned skip,
-                            struct span call)
+static struct cell returned(struct sema *m, const struct item *fn, const struct stmt *st, int n,
+                            unsigned skip, struct span call)
 {
     int have = (int)st->results.n;
     if (have != n) {
-        struct diag *d = error_at(m, DIAG_results, call, "'%s' gives %d result%s; %d %s wanted here", fn->name.text,
-                                  have, have == 1 ? "" : "s", n, n == 1 ? "is" : "are");
+        struct diag *d = error_at(m, DIAG_results, call,
+                                  "'%s' gives %d result%s; %d %s wanted here", fn->name.text, have,
+                                  have == 1 ? "" : "s", n, n == 1 ? "is" : "are");
         diag_note(m->s, d, st->span, "they are returned here");
         if (n == 1) hint(m, d, "bind them first: a, _ = %s(...)", fn->name.text);
         return POISON;
@@ -95,7 +100,8 @@ static struct cell returned(struct sema *m, const struct item *fn, const struct 
     return pack_results(m, at, n);
 }
 
-static struct cell run_body(struct sema *m, const struct item *fn, int n, unsigned skip, struct span call)
+static struct cell run_body(struct sema *m, const struct item *fn, int n, unsigned skip,
+                            struct span call)
 {
     declare_body(m, m->body, fn);
     for (size_t i = 0; i < fn->body.n; i++) {
@@ -112,21 +118,23 @@ static struct cell run_body(struct sema *m, const struct item *fn, int n, unsign
 }
 
 /* The promise: the first argument is what conv or matmul made, unrounded. */
-static bool promise_holds(struct sema *m, const struct item *fn, const struct cell *given, const bool *has,
-                          const struct arguments *args)
+static bool promise_holds(struct sema *m, const struct item *fn, const struct cell *given,
+                          const bool *has, const struct arguments *args)
 {
     if (fn->params.n == 0 || !has[0]) {
-        error_at(m, DIAG_promise, args->callee.span, "epilogue '%s' has no first argument to follow", fn->name.text);
+        error_at(m, DIAG_promise, args->callee.span,
+                 "epilogue '%s' has no first argument to follow", fn->name.text);
         return false;
     }
     if (given[0].kind == CELL_POISON) return true;
     const struct op *by = given[0].kind == CELL_TENSOR ? given[0].v->producer : NULL;
-    if (by != NULL && (ops[by->id].family == FAM_conv || ops[by->id].family == FAM_matmul)) return true;
+    if (by != NULL && (ops[by->id].family == FAM_conv || ops[by->id].family == FAM_matmul))
+        return true;
     /* An epilogue may hand on to another one while still in the same kernel. */
     if (m->promise != NULL && by != NULL && by->promise != NULL) return true;
     struct diag *d = error_at(m, DIAG_promise, args->n > 0 ? args->at_span[0] : args->callee.span,
-                              "epilogue '%s' needs the direct result of conv or matmul, not %s", fn->name.text,
-                              cell_text(m, given[0]));
+                              "epilogue '%s' needs the direct result of conv or matmul, not %s",
+                              fn->name.text, cell_text(m, given[0]));
     if (by != NULL && by->id == OP_cast)
         diag_note(m->s, d, by->span, "it was rounded to %s here", dtypes[given[0].v->type].name);
     diag_note(m->s, d, fn->name.span, "'%s' is defined here", fn->name.text);
@@ -134,7 +142,8 @@ static bool promise_holds(struct sema *m, const struct item *fn, const struct ce
     return false;
 }
 
-struct cell inline_call(struct sema *m, struct sym *fn, const struct arguments *args, int n, unsigned skip)
+struct cell inline_call(struct sema *m, struct sym *fn, const struct arguments *args, int n,
+                        unsigned skip)
 {
     const struct item *item = fn->item;
     struct arena_mark mark = arena_mark(m->scratch);
@@ -143,7 +152,8 @@ struct cell inline_call(struct sema *m, struct sym *fn, const struct arguments *
     bool *has = NEW_N(m->scratch, bool, item->params.n + 1);
     if (!match_arguments(m, item, args, given, has) || fn->cyclic) return POISON;
     if (m->depth >= MAX_DEPTH) {
-        error_at(m, DIAG_too_deep, args->callee.span, "calls are nested more than %d levels deep here", MAX_DEPTH);
+        error_at(m, DIAG_too_deep, args->callee.span,
+                 "calls are nested more than %d levels deep here", MAX_DEPTH);
         return POISON;
     }
     bool is_epilogue = item->kind == ITEM_EPILOGUE;
@@ -164,7 +174,8 @@ struct cell inline_call(struct sema *m, struct sym *fn, const struct arguments *
     }
     m->depth++;
     struct cell c = POISON;
-    if (bind_parameters(m, item, given, has, args->callee.span)) c = run_body(m, item, n, skip, args->callee.span);
+    if (bind_parameters(m, item, given, has, args->callee.span))
+        c = run_body(m, item, n, skip, args->callee.span);
     m->depth--;
     m->body = outer_body;
     m->call = outer_call;

@@ -42,7 +42,8 @@ struct cells {
 /* ---- names ------------------------------------------------------------------------------- */
 
 enum sym_kind {
-    SYM_PARAM, SYM_CONST, SYM_INPUT, SYM_SCALAR, SYM_OUTPUT, SYM_BINDING, SYM_FN, SYM_EPILOGUE, SYM_GRAPH,
+    SYM_PARAM, SYM_CONST, SYM_INPUT, SYM_SCALAR, SYM_OUTPUT, SYM_BINDING,
+    SYM_FN, SYM_EPILOGUE, SYM_GRAPH,
 };
 struct sym {
     const char *name;       /* interned: compared as pointers */
@@ -136,18 +137,20 @@ void suggest(struct sema *m, struct diag *d, const char *word, bool callable);
 struct sym *declare(struct sema *m, struct scope *s, enum sym_kind kind, struct name name);
 const char *sym_word(enum sym_kind kind);                       /* "input" */
 const char *path_text(struct sema *m, const names_vec *path);   /* a.b */
-bool is_later(const char *name);                                /* operators that are not built yet */
+bool is_later(const char *name);                /* an operator that is not built yet */
 
 /* constant.c: arithmetic on compile-time values */
-struct cell constant_binary(struct sema *m, enum ast_op op, struct cell a, struct cell b, struct span at);
+struct cell constant_binary(struct sema *m, enum ast_op op, struct cell a, struct cell b,
+                            struct span at);
 struct cell constant_unary(struct sema *m, enum ast_op op, struct cell a, struct span at);
 struct cell constant_in(struct sema *m, struct cell a, struct cell list, struct span at);
 bool constant_function(const char *name);
-struct cell constant_call(struct sema *m, const char *name, const struct cell *at, size_t n, struct span span);
+struct cell constant_call(struct sema *m, const char *name, const struct cell *at, size_t n,
+                          struct span span);
 /* The value as a real that the type holds: reals rounded once, integers exact. False, reported,
  * when it cannot. */
 bool constant_as(struct sema *m, struct cell c, enum dtype type, struct span at, double *out);
-const char *cell_text(struct sema *m, struct cell c);           /* "3", "bf16[1, 2]": for messages */
+const char *cell_text(struct sema *m, struct cell c); /* for messages: 3, 'x' [1, 2] */
 bool is_number(struct cell c);
 
 /* expr.c */
@@ -166,10 +169,12 @@ struct arguments {              /* of one call, evaluated where it stands */
     struct cell *at;
     struct span *at_span;
 };
-struct cell eval_call(struct sema *m, const struct expr *e, const struct cell *left, int n, unsigned skip);
+struct cell eval_call(struct sema *m, const struct expr *e, const struct cell *left, int n,
+                      unsigned skip);
 
 /* inline.c */
-struct cell inline_call(struct sema *m, struct sym *fn, const struct arguments *args, int n, unsigned skip);
+struct cell inline_call(struct sema *m, struct sym *fn, const struct arguments *args, int n,
+                        unsigned skip);
 struct cell pack_results(struct sema *m, const struct cell *at, int n);
 
 /* apply.c: an operator on operands */
@@ -216,9 +221,11 @@ bool infer_sdpa(struct sema *m, struct application *x, struct shape *out);
 bool tspec_read(struct sema *m, const struct type_expr *te, bool may_infer, struct tspec *out);
 /* Gives v (whose dims are known) the declared layout and alignment; checks sizes. unique: every
  * element must have its own address. */
-bool tspec_layout(struct sema *m, const struct tspec *t, struct value *v, const char *name, bool unique);
+bool tspec_layout(struct sema *m, const struct tspec *t, struct value *v, const char *name,
+                  bool unique);
 /* Do the dims found agree with those declared? Reports at `at`. */
-bool tspec_match(struct sema *m, const struct tspec *t, const struct value *v, const char *name, struct span at);
+bool tspec_match(struct sema *m, const struct tspec *t, const struct value *v, const char *name,
+                 struct span at);
 bool check_size(struct sema *m, const struct value *v, const char *name, struct span at);
 enum dtype type_named(struct sema *m, struct name name);         /* DT_none, reported */
 const char *dims_text(struct sema *m, int rank, const int64_t *dim);

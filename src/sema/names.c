@@ -1,7 +1,7 @@
-/* names: fn and epilogue bodies, called or not: the order of their statements, their names, and calls
- * that come back to where they started.
+/* names: fn and epilogue bodies, called or not: the order of their statements, their names, and
+ * calls that come back to where they started.
  *
- * Invariant: after it, every function that can reach itself is marked cyclic and is never inlined. */
+ * Invariant: after it, a function on a cycle is marked cyclic and is never inlined. */
 #include "sema/internal.h"
 
 struct edge {
@@ -11,14 +11,14 @@ struct edge {
 struct function {
     struct sym *sym;
     VEC(struct edge) calls;
-    size_t next;        /* of calls, while it is on the path */
+    size_t next; /* of calls, while it is on the path */
     enum { FRESH, ON_PATH, DONE } state;
 };
 struct names {
     struct sema *m;
     struct scope *body;
     struct function *function;
-    struct function *of;        /* by index in the file's scope */
+    struct function *of; /* by index in the file's scope */
 };
 
 /* ---- names ------------------------------------------------------------------------------- */
@@ -31,7 +31,8 @@ static bool known_value(struct names *x, const char *name)
         sym->used = true;
         return true;
     }
-    if (dtype_find(name) != DT_none || op_find(name) != OP_none || constant_function(name)) return true;
+    if (dtype_find(name) != DT_none || op_find(name) != OP_none || constant_function(name))
+        return true;
     static const char *const others[] = {"true", "false", "inf", "sm", "cudnn", "fgc"};
     for (size_t i = 0; i < COUNT_OF(others); i++)
         if (strcmp(others[i], name) == 0) return true;
@@ -57,12 +58,18 @@ static void check_callee(struct names *x, const struct expr *e)
     if (scope_find(x->body, name.text) != NULL) return; /* refused where it is called */
     if (sym != NULL) {
         struct edge edge = {sym, name.span};
-        if (sym->kind == SYM_FN || sym->kind == SYM_EPILOGUE) vec_push(x->m->scratch, &x->function->calls, edge);
+        if (sym->kind == SYM_FN || sym->kind == SYM_EPILOGUE)
+            vec_push(x->m->scratch, &x->function->calls, edge);
         return;
     }
-    if (op_find(name.text) != OP_none || constant_function(name.text) || is_later(name.text) || x->m->has_imports) return;
-    if (strcmp(name.text, "dim") == 0 || strcmp(name.text, "rank") == 0 || strcmp(name.text, "type") == 0) return;
-    struct diag *d = error_at(x->m, DIAG_unknown_operator, name.span, "unknown operator or function '%s'", name.text);
+    if (op_find(name.text) != OP_none || constant_function(name.text) || is_later(name.text) ||
+        x->m->has_imports)
+        return;
+    if (strcmp(name.text, "dim") == 0 || strcmp(name.text, "rank") == 0 ||
+        strcmp(name.text, "type") == 0)
+        return;
+    struct diag *d = error_at(x->m, DIAG_unknown_operator, name.span,
+                              "unknown operator or function '%s'", name.text);
     suggest(x->m, d, name.text, true);
 }
 
@@ -113,23 +120,26 @@ static void check_stmt(struct names *x, const struct item *item, size_t i, bool 
     const char *what = item->kind == ITEM_FN ? "fn" : "epilogue";
     struct span at = st->names.n > 0 ? st->names.at[0].span : st->span;
     switch (st->kind) {
-    case STMT_INPUT: case STMT_OUTPUT: case STMT_SCALAR: case STMT_COMPUTE:
+    case STMT_INPUT:
+    case STMT_OUTPUT:
+    case STMT_SCALAR:
+    case STMT_COMPUTE:
         error_at(x->m, DIAG_statement_order, at, "this stands in graphs, not in a %s", what);
         return;
     case STMT_RETURN:
         if (i + 1 < item->body.n && !*returned)
-            error_at(x->m, DIAG_statement_order, st->span, "'return' is the last statement of a %s", what);
+            error_at(x->m, DIAG_statement_order, st->span, "'return' is the last statement of a %s",
+                     what);
         if (st->results.n > MAX_RETURNS)
-            error_at(x->m, DIAG_results, st->span, "%zu results; a %s gives at most %d", st->results.n, what, MAX_RETURNS);
+            error_at(x->m, DIAG_results, st->span, "%zu results; a %s gives at most %d",
+                     st->results.n, what, MAX_RETURNS);
         *returned = true;
         for (size_t k = 0; k < st->results.n; k++) check_expr(x, st->results.at[k]);
         return;
     case STMT_ERROR:
         *returned = true; /* it may have been the return */
         return;
-    default:
-        check_type(x, st->type);
-        check_expr(x, st->value);
+    default: check_type(x, st->type); check_expr(x, st->value);
     }
 }
 
@@ -149,12 +159,13 @@ static void check_function(struct sema *m, struct function *all, struct sym *sym
     bool returned = false;
     for (size_t i = 0; i < item->body.n; i++) check_stmt(&x, item, i, &returned);
     if (!returned)
-        error_at(m, DIAG_statement_order, item->name.span, "'%s' returns nothing: the last statement is 'return'",
-                 item->name.text);
+        error_at(m, DIAG_statement_order, item->name.span,
+                 "'%s' returns nothing: the last statement is 'return'", item->name.text);
     for (size_t i = 0; i < body.syms.n; i++) {
         const struct sym *b = body.syms.at[i];
         if (!b->used && b->name[0] != '_' && m->s->n_errors == 0)
-            warn_at(m, DIAG_unused, b->span, "%s '%s' is never used", b->kind == SYM_PARAM ? "parameter" : "binding", b->name);
+            warn_at(m, DIAG_unused, b->span, "%s '%s' is never used",
+                    b->kind == SYM_PARAM ? "parameter" : "binding", b->name);
     }
 }
 
@@ -163,7 +174,8 @@ static void check_function(struct sema *m, struct function *all, struct sym *sym
 static void report_cycle(struct sema *m, struct function **path, size_t from, size_t depth)
 {
     struct function *first = path[from];
-    struct diag *d = error_at(m, DIAG_recursion, first->sym->span, "'%s' comes back to itself", first->sym->name);
+    struct diag *d = error_at(m, DIAG_recursion, first->sym->span, "'%s' comes back to itself",
+                              first->sym->name);
     for (size_t i = from; i < depth; i++) {
         const struct edge *e = &path[i]->calls.at[path[i]->next - 1];
         diag_note(m->s, d, e->at, "'%s' calls '%s'", path[i]->sym->name, e->to->name);

@@ -29,16 +29,17 @@ static void show_values(struct sema *m, struct diag *d, const struct expr *top)
     while (todo.n > 0 && shown.n < 8) {
         const struct expr *e = todo.at[--todo.n];
         if (e == NULL) continue;
-        bool look = e->kind == EXPR_NAME ||
-                    (e->kind == EXPR_CALL && e->path.n == 1 &&
-                     (strcmp(e->path.at[0].text, "dim") == 0 || strcmp(e->path.at[0].text, "rank") == 0 ||
-                      strcmp(e->path.at[0].text, "type") == 0));
+        bool look = e->kind == EXPR_NAME || (e->kind == EXPR_CALL && e->path.n == 1 &&
+                                             (strcmp(e->path.at[0].text, "dim") == 0 ||
+                                              strcmp(e->path.at[0].text, "rank") == 0 ||
+                                              strcmp(e->path.at[0].text, "type") == 0));
         if (look) {
             const char *text = source_text(m, e->span);
             bool seen = false;
             for (size_t i = 0; i < shown.n && !seen; i++) seen = strcmp(shown.at[i], text) == 0;
             struct cell c = eval(m, e);
-            bool literal = e->kind == EXPR_NAME && (c.kind == CELL_BOOL || strcmp(text, cell_text(m, c)) == 0);
+            bool literal = e->kind == EXPR_NAME &&
+                           (c.kind == CELL_BOOL || strcmp(text, cell_text(m, c)) == 0);
             if (!seen && !literal && c.kind != CELL_TENSOR)
                 diag_note(m->s, d, NO_SPAN, "%s is %s", text, cell_text(m, c));
             vec_push(m->scratch, &shown, text);
@@ -56,14 +57,16 @@ void require_stmt(struct sema *m, struct stmt *st)
     m->stmt = st;
     VEC(const struct expr *) parts = {0}; /* joined by and, the last one first */
     const struct expr *e = st->value;
-    for (; e->kind == EXPR_BINARY && e->op == AST_AND; e = e->left) vec_push(m->scratch, &parts, e->right);
+    for (; e->kind == EXPR_BINARY && e->op == AST_AND; e = e->left)
+        vec_push(m->scratch, &parts, e->right);
     vec_push(m->scratch, &parts, e);
     for (size_t i = parts.n; i > 0; i--) {
         const struct expr *part = parts.at[i - 1];
         struct cell c = eval_condition(m, part);
         if (c.kind == CELL_POISON) return;
         if (c.kind != CELL_BOOL || c.b) continue;
-        struct diag *d = error_at(m, DIAG_require_failed, part->span, "requirement not met: %s", source_text(m, part->span));
+        struct diag *d = error_at(m, DIAG_require_failed, part->span, "requirement not met: %s",
+                                  source_text(m, part->span));
         show_values(m, d, part);
         return;
     }

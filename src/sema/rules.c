@@ -9,9 +9,9 @@
 static const struct {
     int least, most;
 } exponents[N_DTYPES] = {
-    [DT_f64] = {-1074, 1023}, [DT_f32] = {-149, 127}, [DT_f16] = {-24, 15},     [DT_bf16] = {-133, 127},
-    [DT_e4m3] = {-9, 8},      [DT_e5m2] = {-16, 15},  [DT_e8m0] = {-127, 127},  [DT_e2m1] = {-1, 2},
-    [DT_tf32] = {-136, 127},
+    [DT_f64] = {-1074, 1023}, [DT_f32] = {-149, 127}, [DT_f16] = {-24, 15},
+    [DT_bf16] = {-133, 127},  [DT_e4m3] = {-9, 8},    [DT_e5m2] = {-16, 15},
+    [DT_e8m0] = {-127, 127},  [DT_e2m1] = {-1, 2},    [DT_tf32] = {-136, 127},
 };
 
 static int significand(enum dtype t) { return t == DT_tf32 ? 11 : dtypes[t].significand; }
@@ -23,19 +23,24 @@ bool holds_exactly(enum dtype to, enum dtype from)
     enum dtype_class b = from == DT_tf32 ? DTC_float : dtypes[from].klass;
     if (b == DTC_bool) return true;
     if (a == DTC_float && b == DTC_float)
-        return significand(to) >= significand(from) && exponents[to].least <= exponents[from].least &&
+        return significand(to) >= significand(from) &&
+               exponents[to].least <= exponents[from].least &&
                exponents[to].most >= exponents[from].most;
     int bits = dtypes[from].bits - (from != DT_u8); /* of the magnitude */
-    if (a == DTC_float && b == DTC_int) return significand(to) >= bits && exponents[to].most >= bits;
-    if (a == DTC_int && b == DTC_int) return dtypes[to].bits - (to != DT_u8) >= bits && (to != DT_u8 || from == DT_u8);
+    if (a == DTC_float && b == DTC_int)
+        return significand(to) >= bits && exponents[to].most >= bits;
+    if (a == DTC_int && b == DTC_int)
+        return dtypes[to].bits - (to != DT_u8) >= bits && (to != DT_u8 || from == DT_u8);
     return false;
 }
 
 bool compute_allowed(struct sema *m, enum dtype t, struct span at)
 {
-    if (t == DT_f64 || t == DT_f32 || t == DT_f16 || t == DT_bf16 || t == DT_i32 || t == DT_i64 || t == DT_tf32)
+    if (t == DT_f64 || t == DT_f32 || t == DT_f16 || t == DT_bf16 || t == DT_i32 || t == DT_i64 ||
+        t == DT_tf32)
         return true;
-    struct diag *d = error_at(m, DIAG_compute_type, at, "nothing is computed in '%s'", dtypes[t].name);
+    struct diag *d = error_at(m, DIAG_compute_type, at, "nothing is computed in '%s'",
+                              dtypes[t].name);
     diag_note(m->s, d, NO_SPAN, "compute types: f64 f32 tf32 f16 bf16 i64 i32");
     return false;
 }
@@ -51,7 +56,8 @@ static bool is_matrix_family(enum op_id id)
     return ops[id].family == FAM_conv || ops[id].family == FAM_matmul || ops[id].family == FAM_sdpa;
 }
 
-/* The rule of the language: f64 if an operand is f64, i32 for i8, u8, i32, i64 if one is i64, else f32. */
+/* The rule of the language: f64 if an operand is f64, i32 for i8, u8 and i32, i64 if one is i64,
+ * else f32. */
 static enum dtype by_operands(const struct application *x)
 {
     bool any = false, has_f64 = false, has_i64 = false, integers = true;
@@ -95,9 +101,9 @@ static const char *operand_text(struct sema *m, const struct application *x, int
 static void suggest_pin(struct sema *m, struct diag *d, const struct value *v, const char *want)
 {
     if (v->role == VAL_TEMP && !v->pinned)
-        hint(m, d, "give the intermediate its type first: %s : %s = ...", v->name != NULL ? v->name : "h", want);
-    else
-        hint(m, d, "write cast(%s, type=%s)", v->name != NULL ? v->name : "...", want);
+        hint(m, d, "give the intermediate its type first: %s : %s = ...",
+             v->name != NULL ? v->name : "h", want);
+    else hint(m, d, "write cast(%s, type=%s)", v->name != NULL ? v->name : "...", want);
 }
 
 /* Operands have element types of the row; conv, matmul and sdpa want equal ones. */
@@ -110,13 +116,14 @@ static bool check_row(struct sema *m, const struct application *x)
         if (v == NULL) continue;
         if (x->id == OP_select && i == 0) {
             if (v->type == DT_bool) continue;
-            struct diag *d = error_at(m, DIAG_element_type, x->in_span[i], "%s must be bool, not %s",
-                                      operand_text(m, x, i), dtypes[v->type].name);
+            struct diag *d = error_at(m, DIAG_element_type, x->in_span[i],
+                                      "%s must be bool, not %s", operand_text(m, x, i),
+                                      dtypes[v->type].name);
             hint(m, d, "compare it: %s != 0", v->name != NULL ? v->name : "...");
             ok = false;
         } else if (word_index(info->types, dtypes[v->type].name) < 0) {
-            struct diag *d = error_at(m, DIAG_element_type, x->in_span[i], "%s cannot be %s", operand_text(m, x, i),
-                                      dtypes[v->type].name);
+            struct diag *d = error_at(m, DIAG_element_type, x->in_span[i], "%s cannot be %s",
+                                      operand_text(m, x, i), dtypes[v->type].name);
             diag_note(m->s, d, NO_SPAN, "'%s' takes %s", info->name, info->types);
             if (is_matrix_family(x->id)) suggest_pin(m, d, v, "bf16");
             else hint(m, d, "write cast(%s, type=f32)", v->name != NULL ? v->name : "...");
@@ -126,8 +133,9 @@ static bool check_row(struct sema *m, const struct application *x)
     for (int i = 1; ok && is_matrix_family(x->id) && i < info->n_in; i++) {
         const struct value *a = x->in[0], *b = x->in[i];
         if (a == NULL || b == NULL || a->type == b->type) continue;
-        struct diag *d = error_at(m, DIAG_element_type, x->in_span[i], "%s is %s, operand '%s' is %s: they must be equal",
-                                  operand_text(m, x, i), dtypes[b->type].name, info->in[0].name, dtypes[a->type].name);
+        struct diag *d = error_at(
+            m, DIAG_element_type, x->in_span[i], "%s is %s, operand '%s' is %s: they must be equal",
+            operand_text(m, x, i), dtypes[b->type].name, info->in[0].name, dtypes[a->type].name);
         if (a->role == VAL_TEMP && !a->pinned) suggest_pin(m, d, a, dtypes[b->type].name);
         else suggest_pin(m, d, b, dtypes[a->type].name);
         ok = false;
@@ -142,13 +150,18 @@ bool type_rule(struct sema *m, struct application *x)
     bool ok = true;
     for (int i = 0; i < info->n_in; i++) {
         const struct value *v = x->in[i];
-        if (v == NULL || x->id == OP_cast || !takes_part(x, i) || holds_exactly(x->compute, v->type)) continue;
+        if (v == NULL || x->id == OP_cast || !takes_part(x, i) ||
+            holds_exactly(x->compute, v->type))
+            continue;
         /* tf32 rounds f32 operands: that is what writing it asks for. */
         if (x->compute == DT_tf32 && v->type == DT_f32) continue;
-        struct diag *d = error_at(m, DIAG_compute_type, x->in_span[i], "%s is %s, which %s cannot read exactly",
-                                  operand_text(m, x, i), dtypes[v->type].name, dtypes[x->compute].name);
-        diag_note(m->s, d, x->span, "'%s' computes in %s here", info->name, dtypes[x->compute].name);
-        hint(m, d, "write cast(%s, type=%s)", v->name != NULL ? v->name : "...", dtypes[x->compute].name);
+        struct diag *d = error_at(m, DIAG_compute_type, x->in_span[i],
+                                  "%s is %s, which %s cannot read exactly", operand_text(m, x, i),
+                                  dtypes[v->type].name, dtypes[x->compute].name);
+        diag_note(m->s, d, x->span, "'%s' computes in %s here", info->name,
+                  dtypes[x->compute].name);
+        hint(m, d, "write cast(%s, type=%s)", v->name != NULL ? v->name : "...",
+             dtypes[x->compute].name);
         ok = false;
     }
     return ok;

@@ -38,9 +38,9 @@ struct sym *scope_add(struct scope *s, enum sym_kind kind, struct name name, str
 const char *sym_word(enum sym_kind kind)
 {
     static const char *const words[] = {
-        [SYM_PARAM] = "a parameter",  [SYM_CONST] = "a constant",  [SYM_INPUT] = "an input",
-        [SYM_SCALAR] = "a scalar",    [SYM_OUTPUT] = "an output",  [SYM_BINDING] = "a binding",
-        [SYM_FN] = "a fn",            [SYM_EPILOGUE] = "an epilogue", [SYM_GRAPH] = "a graph",
+        [SYM_PARAM] = "a parameter", [SYM_CONST] = "a constant",     [SYM_INPUT] = "an input",
+        [SYM_SCALAR] = "a scalar",   [SYM_OUTPUT] = "an output",     [SYM_BINDING] = "a binding",
+        [SYM_FN] = "a fn",           [SYM_EPILOGUE] = "an epilogue", [SYM_GRAPH] = "a graph",
     };
     return words[kind];
 }
@@ -49,7 +49,8 @@ struct sym *declare(struct sema *m, struct scope *s, enum sym_kind kind, struct 
 {
     struct sym *before, *sym = scope_add(s, kind, name, &before);
     if (sym == NULL) {
-        struct diag *d = error_at(m, DIAG_duplicate_name, name.span, "'%s' is defined twice", name.text);
+        struct diag *d = error_at(m, DIAG_duplicate_name, name.span, "'%s' is defined twice",
+                                  name.text);
         diag_note(m->s, d, before->span, "'%s' is %s here", name.text, sym_word(before->kind));
         return NULL;
     }
@@ -61,8 +62,8 @@ struct sym *declare(struct sema *m, struct scope *s, enum sym_kind kind, struct 
 static const char *const constants[] = {"true", "false", "inf", "sm", "cudnn", "fgc"};
 
 /* Operators of the language that have no row yet. */
-static const char *const later[] = {"transpose", "reshape", "slice", "copy", "concat", "prefer", "window",
-                                    "padding"};
+static const char *const later[] = {"transpose", "reshape", "slice",  "copy",
+                                    "concat",    "prefer",  "window", "padding"};
 
 bool is_later(const char *name)
 {
@@ -111,12 +112,14 @@ struct cell predeclared(struct sema *m, const char *name)
     return POISON;
 }
 
-static void gather(struct sema *m, const struct scope *s, bool callable, const char **at, size_t *n, size_t cap)
+static void gather(struct sema *m, const struct scope *s, bool callable, const char **at, size_t *n,
+                   size_t cap)
 {
     (void)m;
     for (size_t i = 0; s != NULL && i < s->syms.n && *n < cap; i++) {
         enum sym_kind k = s->syms.at[i]->kind;
-        if ((k == SYM_FN || k == SYM_EPILOGUE) == callable && k != SYM_GRAPH) at[(*n)++] = s->syms.at[i]->name;
+        if ((k == SYM_FN || k == SYM_EPILOGUE) == callable && k != SYM_GRAPH)
+            at[(*n)++] = s->syms.at[i]->name;
     }
 }
 
@@ -140,7 +143,8 @@ void suggest(struct sema *m, struct diag *d, const char *word, bool callable)
 
 static struct cell early(struct sema *m, const struct sym *sym, struct name name)
 {
-    struct diag *d = error_at(m, DIAG_early_use, name.span, "'%s' is used above its definition", name.text);
+    struct diag *d = error_at(m, DIAG_early_use, name.span, "'%s' is used above its definition",
+                              name.text);
     explain_early_use(m, d, sym);
     return POISON;
 }
@@ -152,7 +156,8 @@ struct cell lookup(struct sema *m, struct name name)
     if (sym != NULL) {
         sym->used = true;
         if (sym->kind == SYM_FN || sym->kind == SYM_EPILOGUE || sym->kind == SYM_GRAPH) {
-            error_at(m, DIAG_kind, name.span, "'%s' is %s, not a value", name.text, sym_word(sym->kind));
+            error_at(m, DIAG_kind, name.span, "'%s' is %s, not a value", name.text,
+                     sym_word(sym->kind));
             return POISON;
         }
         return sym->defined ? sym->cell : early(m, sym, name);

@@ -1,5 +1,6 @@
 /* sema: gives names their meaning: binds parameters, evaluates constants, inlines fn and epilogue,
- * infers types, shapes and strides, and yields one IR graph for each variant of each chosen graph. */
+ * infers types, shapes and strides, and yields one IR graph for each variant of each chosen
+ * graph. */
 #ifndef FGC_SEMA_H
 #define FGC_SEMA_H
 
@@ -16,7 +17,7 @@ struct sema_options {
     size_t n_defines;
     const char *const *graphs; /* --graph; none: all */
     size_t n_graphs;
-    int sm;                    /* of the target, 90; 0 when none is known: `require sm` is not checked */
+    int sm;                    /* of the target, 90; 0: unknown, `require sm` is not checked */
     int64_t cudnn;             /* 91900; 0 when unknown */
     bool (*has_type)(const void *target, enum dtype t); /* for prefer(); NULL: by sm alone */
     const void *target;

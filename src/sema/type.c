@@ -1,7 +1,7 @@
 /* type: declared types: element type, dims, layout clauses, and what they make of a value.
  *
- * Invariant: dims are in logical order and clauses change strides alone; elements, bytes and the last
- * offset fit 63 bits or the declaration is refused. */
+ * Invariant: dims are in logical order and clauses change strides alone; elements, bytes and the
+ * last offset fit 63 bits or the declaration is refused. */
 #include "sema/internal.h"
 
 const char *dims_text(struct sema *m, int rank, const int64_t *dim)
@@ -34,19 +34,22 @@ enum dtype type_named(struct sema *m, struct name name)
         struct cell c = lookup(m, name);
         if (c.kind == CELL_TYPE) return c.type;
         if (c.kind != CELL_POISON)
-            error_at(m, DIAG_kind, name.span, "'%s' is %s, not an element type", name.text, cell_text(m, c));
+            error_at(m, DIAG_kind, name.span, "'%s' is %s, not an element type", name.text,
+                     cell_text(m, c));
         return DT_none;
     }
     enum dtype t = dtype_find(name.text);
     if (t != DT_none || m->has_imports) return t;
-    struct diag *d = error_at(m, DIAG_unknown_name, name.span, "unknown element type '%s'", name.text);
+    struct diag *d = error_at(m, DIAG_unknown_name, name.span, "unknown element type '%s'",
+                              name.text);
     const char *at[N_DTYPES];
     size_t n = 0;
     for (int i = DT_none + 1; i < N_DTYPES; i++) at[n++] = dtypes[i].name;
     static const char *const foreign[][2] = {
-        {"float", "f32"}, {"float32", "f32"}, {"fp32", "f32"}, {"half", "f16"}, {"float16", "f16"}, {"fp16", "f16"},
-        {"bfloat16", "bf16"}, {"double", "f64"}, {"float64", "f64"}, {"int8", "i8"}, {"int32", "i32"}, {"int", "i32"},
-        {"int64", "i64"}, {"uint8", "u8"}, {"fp8", "e4m3"}, {"boolean", "bool"},
+        {"float", "f32"},   {"float32", "f32"}, {"fp32", "f32"},      {"half", "f16"},
+        {"float16", "f16"}, {"fp16", "f16"},    {"bfloat16", "bf16"}, {"double", "f64"},
+        {"float64", "f64"}, {"int8", "i8"},     {"int32", "i32"},     {"int", "i32"},
+        {"int64", "i64"},   {"uint8", "u8"},    {"fp8", "e4m3"},      {"boolean", "bool"},
     };
     const char *close = NULL;
     for (size_t i = 0; i < COUNT_OF(foreign) && close == NULL; i++)
@@ -60,7 +63,8 @@ enum dtype type_named(struct sema *m, struct name name)
 
 static bool cannot_infer(struct sema *m, const char *what, struct span at)
 {
-    error_at(m, DIAG_type_syntax, at, "'%s' stands only in outputs and annotations: write the dims out", what);
+    error_at(m, DIAG_type_syntax, at,
+             "'%s' stands only in outputs and annotations: write the dims out", what);
     return false;
 }
 
@@ -72,7 +76,8 @@ static bool read_dims(struct sema *m, const struct type_expr *te, bool may_infer
         return may_infer || cannot_infer(m, "...", te->span);
     }
     if (te->has_brackets && (te->dims.n < 1 || te->dims.n > MAX_RANK)) {
-        error_at(m, DIAG_dims, te->span, "a tensor has 1 to %d axes, not %zu", MAX_RANK, te->dims.n);
+        error_at(m, DIAG_dims, te->span, "a tensor has 1 to %d axes, not %zu", MAX_RANK,
+                 te->dims.n);
         return false;
     }
     bool ok = true;
@@ -114,24 +119,30 @@ static int order_axis(struct sema *m, const struct type_expr *te, const struct e
     int axis = -1, n = 0;
     for (size_t i = 0; i < te->dims.n; i++) {
         const struct expr *d = te->dims.at[i];
-        if (d == NULL || d->kind != EXPR_NAME || d->path.n != 1 || d->path.at[0].text != word) continue;
+        if (d == NULL || d->kind != EXPR_NAME || d->path.n != 1 || d->path.at[0].text != word)
+            continue;
         axis = (int)i;
         n++;
     }
     if (n == 1) return axis;
-    struct diag *d = error_at(m, DIAG_layout, e->span, n == 0 ? "no dim is the bare name '%s'" : "'%s' is more than one dim", word);
+    struct diag *d = error_at(m, DIAG_layout, e->span,
+                              n == 0 ? "no dim is the bare name '%s'" : "'%s' is more than one dim",
+                              word);
     hint(m, d, "order takes axes slowest first, by number or by the names of their dims");
     return -1;
 }
 
-static bool read_order(struct sema *m, const struct type_expr *te, const struct clause *c, struct tspec *out)
+static bool read_order(struct sema *m, const struct type_expr *te, const struct clause *c,
+                       struct tspec *out)
 {
     bool ok = true, seen[MAX_RANK + 1] = {false};
     if (!te->infer_all && (int)c->args.n != out->rank) {
-        error_at(m, DIAG_layout, c->span, "order names %zu ax%s of %d", c->args.n, c->args.n == 1 ? "is" : "es", out->rank);
+        error_at(m, DIAG_layout, c->span, "order names %zu ax%s of %d", c->args.n,
+                 c->args.n == 1 ? "is" : "es", out->rank);
         return false;
     }
-    if (c->args.n < 1 || c->args.n > MAX_RANK) return layout_error(m, c->span, "order names every axis once, slowest first");
+    if (c->args.n < 1 || c->args.n > MAX_RANK)
+        return layout_error(m, c->span, "order names every axis once, slowest first");
     out->layout = LAYOUT_order;
     out->n_order = (int)c->args.n;
     for (int i = 0; i < out->n_order; i++) {
@@ -141,7 +152,8 @@ static bool read_order(struct sema *m, const struct type_expr *te, const struct 
             continue;
         }
         if (axis >= out->n_order || seen[axis]) {
-            error_at(m, DIAG_layout, c->args.at[i].value->span, "order names every axis from 0 to %d once", out->n_order - 1);
+            error_at(m, DIAG_layout, c->args.at[i].value->span,
+                     "order names every axis from 0 to %d once", out->n_order - 1);
             return false;
         }
         seen[axis] = true;
@@ -150,11 +162,12 @@ static bool read_order(struct sema *m, const struct type_expr *te, const struct 
     return ok;
 }
 
-static bool read_strides(struct sema *m, const struct type_expr *te, const struct clause *c, struct tspec *out)
+static bool read_strides(struct sema *m, const struct type_expr *te, const struct clause *c,
+                         struct tspec *out)
 {
     if ((!te->infer_all && (int)c->args.n != out->rank) || c->args.n < 1 || c->args.n > MAX_RANK) {
-        error_at(m, DIAG_layout, c->span, "%zu stride%s for %d ax%s", c->args.n, c->args.n == 1 ? "" : "s", out->rank,
-                 out->rank == 1 ? "is" : "es");
+        error_at(m, DIAG_layout, c->span, "%zu stride%s for %d ax%s", c->args.n,
+                 c->args.n == 1 ? "" : "s", out->rank, out->rank == 1 ? "is" : "es");
         return false;
     }
     bool ok = true;
@@ -164,7 +177,8 @@ static bool read_strides(struct sema *m, const struct type_expr *te, const struc
         const struct expr *e = c->args.at[i].value;
         if (!eval_int(m, e, "a stride", &out->stride[i])) ok = false;
         else if (out->stride[i] < 0) {
-            error_at(m, DIAG_layout, e->span, "stride %d is %lld: each is at least 0", i, (long long)out->stride[i]);
+            error_at(m, DIAG_layout, e->span, "stride %d is %lld: each is at least 0", i,
+                     (long long)out->stride[i]);
             ok = false;
         }
     }
@@ -178,12 +192,13 @@ static bool read_align(struct sema *m, const struct clause *c, struct tspec *out
     int64_t a = out->align, element = dtypes[out->type].bits / 8;
     if (a >= 1 && a <= (1 << 20) && (a & (a - 1)) == 0 && a >= element) return true;
     error_at(m, DIAG_layout, c->args.at[0].value->span,
-             "align(%lld): a power of two from %lld (the size of %s) to 1048576 bytes is needed", (long long)a,
-             (long long)element, dtypes[out->type].name);
+             "align(%lld): a power of two from %lld (the size of %s) to 1048576 bytes is needed",
+             (long long)a, (long long)element, dtypes[out->type].name);
     return false;
 }
 
-static bool plain_layout(struct sema *m, const struct clause *c, enum layout layout, struct tspec *out)
+static bool plain_layout(struct sema *m, const struct clause *c, enum layout layout,
+                         struct tspec *out)
 {
     out->layout = layout;
     if (c->has_parens) {
@@ -192,13 +207,15 @@ static bool plain_layout(struct sema *m, const struct clause *c, enum layout lay
     }
     int least = layout == LAYOUT_channels_last ? 3 : layout == LAYOUT_col_major ? 2 : 1;
     if (out->infer_all || out->rank >= least) return true;
-    error_at(m, DIAG_layout, c->span, "'%s' needs %d axes or more, not %d", c->name.text, least, out->rank);
+    error_at(m, DIAG_layout, c->span, "'%s' needs %d axes or more, not %d", c->name.text, least,
+             out->rank);
     return false;
 }
 
 static bool unknown_clause(struct sema *m, const struct clause *c)
 {
-    static const char *const words[] = {"row_major", "channels_last", "col_major", "order", "strides", "align"};
+    static const char *const words[] = {"row_major", "channels_last", "col_major",
+                                        "order",     "strides",       "align"};
     const char *w = c->name.text;
     struct diag *d = error_at(m, DIAG_layout, c->name.span, "unknown layout '%s'", w);
     if (strcmp(w, "nhwc") == 0 || strcmp(w, "NHWC") == 0 || strcmp(w, "ndhwc") == 0)
@@ -212,11 +229,13 @@ static bool unknown_clause(struct sema *m, const struct clause *c)
     return false;
 }
 
-static bool read_clause(struct sema *m, const struct type_expr *te, const struct clause *c, struct tspec *out)
+static bool read_clause(struct sema *m, const struct type_expr *te, const struct clause *c,
+                        struct tspec *out)
 {
     const char *w = c->name.text;
     for (size_t i = 0; i < c->args.n; i++)
-        if (c->args.at[i].name.text != NULL) return layout_error(m, c->args.at[i].name.span, "clauses take no named arguments");
+        if (c->args.at[i].name.text != NULL)
+            return layout_error(m, c->args.at[i].name.span, "clauses take no named arguments");
     if (strcmp(w, "align") == 0) return read_align(m, c, out);
     out->has_layout = true;
     out->layout_span = c->span;
@@ -237,14 +256,16 @@ static bool read_clauses(struct sema *m, const struct type_expr *te, struct tspe
         const struct clause *c = &te->clauses.at[i];
         const struct clause **slot = strcmp(c->name.text, "align") == 0 ? &align : &layout;
         if (*slot != NULL) {
-            struct diag *d = error_at(m, DIAG_layout, c->span, "a second %s", slot == &align ? "alignment" : "layout");
+            struct diag *d = error_at(m, DIAG_layout, c->span, "a second %s",
+                                      slot == &align ? "alignment" : "layout");
             diag_note(m->s, d, (*slot)->span, "the first is here");
             ok = false;
             continue;
         }
         *slot = c;
         if (!te->has_brackets && slot == &layout) {
-            error_at(m, DIAG_layout, c->span, "a layout needs dims: write [...] to have them inferred");
+            error_at(m, DIAG_layout, c->span,
+                     "a layout needs dims: write [...] to have them inferred");
             ok = false;
         } else if (!read_clause(m, te, c, out)) {
             ok = false;
@@ -259,10 +280,12 @@ bool tspec_read(struct sema *m, const struct type_expr *te, bool may_infer, stru
     out->type = type_named(m, te->elem);
     bool ok = out->type != DT_none;
     if (out->type == DT_tf32) {
-        error_at(m, DIAG_element_type, te->elem.span, "'tf32' is a compute type and no tensor has it");
+        error_at(m, DIAG_element_type, te->elem.span,
+                 "'tf32' is a compute type and no tensor has it");
         ok = false;
     } else if (ok && dtypes[out->type].bits < 8) {
-        error_at(m, DIAG_unsupported, te->elem.span, "not supported yet: tensors of %s", dtypes[out->type].name);
+        error_at(m, DIAG_unsupported, te->elem.span, "not supported yet: tensors of %s",
+                 dtypes[out->type].name);
         ok = false;
     }
     if (!read_dims(m, te, may_infer, out)) ok = false;
@@ -280,15 +303,17 @@ bool check_size(struct sema *m, const struct value *v, const char *name, struct 
 {
     int64_t count, extent, bytes, element = dtypes[v->type].bits / 8;
     if (!dims_count(v->rank, v->dim, &count)) {
-        error_at(m, DIAG_dims, at, "%s has more than 2^63 - 1 elements: %s", label(m, name), dims_text(m, v->rank, v->dim));
+        error_at(m, DIAG_dims, at, "%s has more than 2^63 - 1 elements: %s", label(m, name),
+                 dims_text(m, v->rank, v->dim));
         return false;
     }
     if (!i64_mul(count, element, &bytes)) {
-        error_at(m, DIAG_dims, at, "%s has more than 2^63 - 1 bytes: %lld elements of %lld", label(m, name), (long long)count,
-                 (long long)element);
+        error_at(m, DIAG_dims, at, "%s has more than 2^63 - 1 bytes: %lld elements of %lld",
+                 label(m, name), (long long)count, (long long)element);
         return false;
     }
-    if (dims_extent(v->rank, v->dim, v->stride, &extent) && i64_mul(extent, element, &bytes)) return true;
+    if (dims_extent(v->rank, v->dim, v->stride, &extent) && i64_mul(extent, element, &bytes))
+        return true;
     error_at(m, DIAG_dims, at, "the strides of %s reach beyond 2^63 - 1 bytes", label(m, name));
     return false;
 }
@@ -303,17 +328,21 @@ static void order_strides(struct value *v, const int *order)
     }
 }
 
-static bool fits_rank(struct sema *m, const struct tspec *t, const struct value *v, const char *name)
+static bool fits_rank(struct sema *m, const struct tspec *t, const struct value *v,
+                      const char *name)
 {
     int least = t->layout == LAYOUT_channels_last ? 3 : t->layout == LAYOUT_col_major ? 2 : 1;
-    int exactly = t->layout == LAYOUT_order ? t->n_order : t->layout == LAYOUT_strides ? t->n_strides : v->rank;
+    int exactly = t->layout == LAYOUT_order     ? t->n_order
+                  : t->layout == LAYOUT_strides ? t->n_strides
+                                                : v->rank;
     if (v->rank >= least && v->rank == exactly) return true;
-    error_at(m, DIAG_layout, t->layout_span, "%s has %d ax%s, which this layout does not fit", label(m, name), v->rank,
-             v->rank == 1 ? "is" : "es");
+    error_at(m, DIAG_layout, t->layout_span, "%s has %d ax%s, which this layout does not fit",
+             label(m, name), v->rank, v->rank == 1 ? "is" : "es");
     return false;
 }
 
-bool tspec_layout(struct sema *m, const struct tspec *t, struct value *v, const char *name, bool unique)
+bool tspec_layout(struct sema *m, const struct tspec *t, struct value *v, const char *name,
+                  bool unique)
 {
     if (!fits_rank(m, t, v, name)) return false;
     int order[MAX_RANK];
@@ -334,22 +363,26 @@ bool tspec_layout(struct sema *m, const struct tspec *t, struct value *v, const 
         break;
     }
     if (!check_size(m, v, name, t->span)) return false;
-    if (!unique || t->layout != LAYOUT_strides || dims_injective(v->rank, v->dim, v->stride)) return true;
-    struct diag *d = error_at(m, DIAG_overlap, t->layout_span, "these strides give two elements of %s one address", label(m, name));
+    if (!unique || t->layout != LAYOUT_strides || dims_injective(v->rank, v->dim, v->stride))
+        return true;
+    struct diag *d = error_at(m, DIAG_overlap, t->layout_span,
+                              "these strides give two elements of %s one address", label(m, name));
     diag_note(m->s, d, NO_SPAN, "its dims are %s", dims_text(m, v->rank, v->dim));
     return false;
 }
 
-bool tspec_match(struct sema *m, const struct tspec *t, const struct value *v, const char *name, struct span at)
+bool tspec_match(struct sema *m, const struct tspec *t, const struct value *v, const char *name,
+                 struct span at)
 {
     if (!t->has_dims || t->infer_all) return true;
     bool same = t->rank == v->rank;
     for (int i = 0; same && i < t->rank; i++) same = t->dim[i] == 0 || t->dim[i] == v->dim[i];
     if (same) return true;
-    struct diag *d = error_at(m, DIAG_shape_mismatch, at, "'%s' is declared %s, but this is %s", name,
-                              dims_text(m, t->rank, t->dim), dims_text(m, v->rank, v->dim));
+    struct diag *d = error_at(m, DIAG_shape_mismatch, at, "'%s' is declared %s, but this is %s",
+                              name, dims_text(m, t->rank, t->dim), dims_text(m, v->rank, v->dim));
     if (v->producer != NULL)
         diag_note(m->s, d, v->producer->span, "%s comes from here", value_text(m, v));
-    if (t->span.begin < at.begin || t->span.begin > at.end) diag_note(m->s, d, t->span, "declared here");
+    if (t->span.begin < at.begin || t->span.begin > at.end)
+        diag_note(m->s, d, t->span, "declared here");
     return false;
 }
