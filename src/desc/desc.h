@@ -7,9 +7,9 @@
  *   {"id":"t1","kind":"TENSOR","TENSOR_DATA_TYPE":"BFLOAT16","TENSOR_DIMENSIONS":[8,64],...},
  *   {"id":"op1","kind":"OPERATION_POINTWISE","OPERATION_POINTWISE_XDESC":"t1",...}
  *   ],"operations":["op1"],"constants":{"7":{"type":"FLOAT","value":0.5}}}
- * Attribute names are cuDNN's without CUDNN_ATTR_; kinds without CUDNN_BACKEND_ and _DESCRIPTOR; words
- * without CUDNN_DATA_, CUDNN_POINTWISE_, CUDNN_REDUCE_TENSOR_ or (PROPAGATE_NAN, CROSS_CORRELATION)
- * CUDNN_. Reals that are not finite are the strings "inf" and "-inf". */
+ * Attribute names are cuDNN's without CUDNN_ATTR_; kinds without CUDNN_BACKEND_ and _DESCRIPTOR;
+ * words without CUDNN_DATA_, CUDNN_POINTWISE_, CUDNN_REDUCE_TENSOR_ or (PROPAGATE_NAN,
+ * CROSS_CORRELATION) CUDNN_. Reals that are not finite are the strings "inf" and "-inf". */
 #ifndef FGC_DESC_H
 #define FGC_DESC_H
 

@@ -78,7 +78,7 @@ components_vec pass_components(struct arena *a, const struct graph *g, bool by_i
         of[k] = (int)k;
         for (int j = 0; j < ops[op->id].n_in; j++) {
             const struct value *v = op->in[j];
-            if (v->rank == 0 || (!v->producer && !by_inputs)) continue;
+            if (!v->producer && (v->rank == 0 || !by_inputs)) continue;
             if (reader[v->id]) of[root(of, reader[v->id] - 1)] = root(of, (int)k);
             reader[v->id] = (int)k + 1;
         }

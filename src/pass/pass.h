@@ -1,11 +1,13 @@
 /* pass: what happens to a graph between meaning and lowering, in this order:
  *   simplify     drops casts that change nothing, gives a value that is only rounded its rounded
  *                type at once (cast folded into its producer), removes dead ops
- *   partition    checks that one kernel can hold the graph: one anchor, reductions last, promises kept
+ *   partition    checks that one kernel can hold the graph: one anchor, reductions last, promises
+ *                kept
  *   redescribe   restates dims and strides in the form that engines take (matmul folded to rank 3,
  *                pointwise flattened to [1,R,C], reductions to rank 2 or channels-last, 1-D conv as
  *                [N,C,1,L]): same addresses, other names for them
- * Each works on a clone and its result still evaluates to the same numbers (tests interpret both). */
+ * Each works on a clone and its result still evaluates to the same numbers (tests interpret both).
+ */
 #ifndef FGC_PASS_H
 #define FGC_PASS_H
 
