@@ -1,0 +1,190 @@
+/* parse: a source to its tree: scans, checks the version, runs the parser, attaches documentation.
+ *
+ * Invariant: always yields a tree; what could not be read is an ERROR node and a diagnostic. */
+#include "ast/front.h"
+
+#include <inttypes.h>
+
+#include "ast/fg_parse.h"
+
+/* ---- messages ---------------------------------------------------------------------------- */
+
+void front_too_deep(struct front *f, struct span at)
+{
+    diag(f->session, DIAG_nesting, at, "nested more than %d levels deep; nothing after this is read", MAX_NESTING);
+}
+
+static bool has(const int *set, size_t n, int symbol)
+{
+    for (size_t i = 0; i < n; i++)
+        if (set[i] == symbol) return true;
+    return false;
+}
+
+/* "an expression" stands for its many first tokens, "an operator" for the binary ones. */
+static void describe(const int *expected, size_t n, struct buf *out)
+{
+    static const int starts[] = {TOK_NAME, TOK_INT, TOK_REAL, TOK_LPAREN, TOK_LBRACKET, TOK_MINUS, TOK_NOT};
+    static const int binary[] = {TOK_CHAIN, TOK_OR, TOK_AND, TOK_IN, TOK_EQ, TOK_NE, TOK_LE, TOK_GE, TOK_LT,
+                                 TOK_GT, TOK_FLOORDIV, TOK_PLUS, TOK_MINUS, TOK_TIMES, TOK_SLASH,
+                                 TOK_PERCENT, TOK_DOT};
+    const char *words[128];
+    int n_words = 0;
+    bool expression = has(expected, n, TOK_INT) && has(expected, n, TOK_LPAREN);
+    bool infix = has(expected, n, TOK_CHAIN) || has(expected, n, TOK_TIMES);
+    if (expression) words[n_words++] = "an expression";
+    for (size_t i = 0; i < n; i++) {
+        bool folded = (expression && has(starts, COUNT_OF(starts), expected[i])) ||
+                      (infix && has(binary, COUNT_OF(binary), expected[i]));
+        if (!folded && n_words < 127) words[n_words++] = front_symbol_name(expected[i]);
+    }
+    if (infix && n_words < 4) words[n_words++] = "an operator";
+    if (n_words == 0 || n_words > 5) return;
+    buf_puts(out, ", expected ");
+    for (int i = 0; i < n_words; i++)
+        buf_printf(out, "%s%s", i == 0 ? "" : i + 1 == n_words ? " or " : ", ", words[i]);
+}
+
+static void describe_found(const struct front *f, struct span at, int found, struct buf *out)
+{
+    const char *text = f->source->text + (at.begin - f->source->base);
+    if (found == TOK_NAME || found == TOK_INT || found == TOK_REAL)
+        buf_printf(out, "unexpected '%.*s'", (int)(at.end - at.begin), text);
+    else
+        buf_printf(out, "unexpected %s", found <= 0 ? "end of file" : front_symbol_name(found));
+}
+
+void front_unexpected(struct front *f, struct span at, int found, const int *expected, size_t n)
+{
+    static const int compare[] = {TOK_EQ, TOK_NE, TOK_LE, TOK_GE, TOK_LT, TOK_GT, TOK_IN};
+    static const int arithmetic[] = {TOK_PLUS, TOK_MINUS, TOK_TIMES, TOK_SLASH, TOK_FLOORDIV, TOK_PERCENT,
+                                     TOK_AND, TOK_OR};
+    struct buf text = {0};
+    describe_found(f, at, found, &text);
+    describe(expected, n, &text);
+    if (at.end == at.begin) at.end++;
+    struct diag *d = diag(f->session, DIAG_syntax, at, "%s", text.at);
+    buf_fini(&text);
+    if (has(expected, n, TOK_INT)) return; /* an operand is missing, not a parenthesis */
+    if (has(compare, COUNT_OF(compare), found))
+        diag_hint(f->session, d, "comparisons do not chain; join them with 'and', or use parentheses");
+    if (has(arithmetic, COUNT_OF(arithmetic), found))
+        diag_hint(f->session, d, "'|>' binds loosest: put the chain, or what follows it, in parentheses");
+}
+
+/* ---- version ----------------------------------------------------------------------------- */
+
+/* `fg 1` and its line end. True when the rest is to be read. */
+static bool check_version(struct front *f)
+{
+    size_t i = 0;
+    while (i < f->tokens.n && f->tokens.at[i].kind == TOK_NL) i++;
+    const struct token *fg = &f->tokens.at[i], *number = fg + (fg->kind != 0);
+    struct span start = {f->source->base, f->source->base + 1};
+    if (fg->kind != TOK_NAME || strcmp(fg->text, "fg") != 0) {
+        if (f->session->n_errors && fg->kind == 0) return false; /* another encoding, said already */
+        struct diag *d = diag(f->session, DIAG_version, fg->kind ? fg->span : start,
+                              "the first statement of a file is 'fg 1'");
+        diag_hint(f->session, d, "it names the version of the language the file is written for");
+        return false;
+    }
+    if (number->kind != TOK_INT) {
+        diag(f->session, DIAG_version, number->kind ? number->span : fg->span, "'fg' needs a version, as in 'fg 1'");
+        return false;
+    }
+    f->ast->version = number->i;
+    if (number->i != 1) {
+        diag(f->session, DIAG_version, number->span, "this file is written for fg %" PRId64 "; this fgc reads fg 1",
+             number->i);
+        return false;
+    }
+    f->next = (size_t)(number + 1 - f->tokens.at);
+    const struct token *after = number + 1;
+    if (after->kind == TOK_NL || after->kind == 0) return true;
+    diag(f->session, DIAG_syntax, after->span, "'fg 1' stands on a line of its own");
+    while (f->tokens.at[f->next].kind != TOK_NL && f->tokens.at[f->next].kind != 0) f->next++;
+    return true;
+}
+
+/* ---- documentation ------------------------------------------------------------------------ */
+
+struct docs {
+    const struct front *front;
+    size_t next; /* first comment at or after the last declaration looked at */
+};
+
+static uint32_t line_of(const struct front *f, uint32_t offset)
+{
+    return source_place(f->session, offset).line;
+}
+
+/* A comment's text without '#', one blank and the line end. */
+static void put_comment(const struct front *f, struct span c, struct buf *out)
+{
+    const char *p = f->source->text + (c.begin - f->source->base) + 1;
+    size_t n = c.end - c.begin - 1;
+    if (n && *p == ' ') p++, n--;
+    if (out->n) buf_puts(out, "\n");
+    buf_put(out, p, n);
+}
+
+/* The comment lines directly above `at`, and the comment at the end of the line that `end` is on. */
+static const char *doc_of(struct docs *d, struct span at, uint32_t end)
+{
+    const struct front *f = d->front;
+    const struct comment *c = f->ast->comments.at;
+    size_t n = f->ast->comments.n;
+    while (d->next < n && c[d->next].span.begin < at.begin) d->next++;
+    size_t first = d->next;
+    uint32_t line = line_of(f, at.begin);
+    while (first > 0 && c[first - 1].own_line && line_of(f, c[first - 1].span.begin) == line - 1) first--, line--;
+    struct buf out = {0};
+    for (size_t i = first; i < d->next; i++) put_comment(f, c[i].span, &out);
+    size_t after = d->next;
+    while (after < n && c[after].span.begin < end) after++;
+    if (after < n && !c[after].own_line && line_of(f, c[after].span.begin) == line_of(f, end - 1))
+        put_comment(f, c[after].span, &out);
+    const char *doc = out.n ? arena_strndup(f->arena, out.at, out.n) : NULL;
+    buf_fini(&out);
+    return doc;
+}
+
+static void attach_docs(struct front *f)
+{
+    struct docs d = {.front = f};
+    for (size_t i = 0; i < f->ast->items.n; i++) {
+        struct item *it = f->ast->items.at[i];
+        if (it->kind == ITEM_ERROR) continue;
+        it->doc = doc_of(&d, it->span, it->name.span.end ? it->name.span.end : it->span.end);
+        for (size_t k = 0; k < it->body.n; k++) {
+            struct stmt *s = it->body.at[k];
+            if (s->kind == STMT_ERROR) continue;
+            uint32_t end = s->span.end; /* the line end's token is the last of a statement */
+            while (end > s->span.begin + 1 && strchr("\r\n \t", f->source->text[end - 1 - f->source->base])) end--;
+            s->doc = doc_of(&d, s->span, end);
+        }
+    }
+}
+
+/* ---- entry ------------------------------------------------------------------------------- */
+
+struct ast *ast_parse(struct session *s, struct source *src)
+{
+    struct front f = {.session = s, .arena = s->arena, .source = src, .underscore = intern_z(s, "_")};
+    f.ast = NEW(s->arena, struct ast);
+    f.ast->source = src;
+    struct arena *scratch = arena_new(); /* the scanner writes into its text */
+    size_t bom = src->len >= 3 && memcmp(src->text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    f.end = (uint32_t)bom;
+    front_scan(&f, arena_copy(scratch, src->text + bom, src->len - bom + 2), src->len - bom);
+    f.begin = f.end = (uint32_t)src->len;
+    front_token(&f, 0);
+    if (check_version(&f)) {
+        f.last = TOK_NL;
+        f.last_span = (struct span){f.tokens.at[f.next].span.begin, f.tokens.at[f.next].span.begin};
+        fg_parse(&f);
+        attach_docs(&f);
+    }
+    arena_free(scratch);
+    return f.ast;
+}

@@ -1,0 +1,168 @@
+/* scan: what the scanner does with each piece of text: values of tokens, comments, and complaints
+ * about what is no token.
+ *
+ * Invariant: a piece that was complained of becomes a token that parses (a number, a string) or
+ * none at all, so that no second message follows from it. */
+#include "ast/front.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "ast/fg_parse.h"
+
+static struct span here(const struct front *f)
+{
+    return (struct span){f->source->base + f->begin, f->source->base + f->end};
+}
+
+void front_token(struct front *f, int kind)
+{
+    struct token t = f->made;
+    f->made = (struct token){0};
+    if (kind < 0) return; /* complained of, and nothing takes its place */
+    t.kind = kind;
+    t.span = here(f);
+    uint32_t line = f->begin;
+    while (line > 0 && (f->source->text[line - 1] == ' ' || f->source->text[line - 1] == '\t')) line--;
+    bool first = line == 0 || f->source->text[line - 1] == '\n' || f->source->text[line - 1] == '\r';
+    t.column = first ? f->begin - line : UINT32_MAX;
+    vec_push(f->arena, &f->tokens, t);
+    if (f->tokens.n == 2 && f->tokens.at[0].kind == TOK_NAME && strcmp(f->tokens.at[0].text, "fg") == 0 &&
+        (kind != TOK_INT || t.i != 1))
+        f->stop = true; /* a file for another version: nothing after this is read */
+}
+
+void front_comment(struct front *f, const char *text, size_t n)
+{
+    (void)text;
+    struct comment c = {.span = here(f)};
+    while (n > 1 && (f->source->text[f->begin + n - 1] == ' ' || f->source->text[f->begin + n - 1] == '\t')) n--;
+    c.span.end = c.span.begin + (uint32_t)n;
+    uint32_t p = f->begin;
+    while (p > 0 && (f->source->text[p - 1] == ' ' || f->source->text[p - 1] == '\t')) p--;
+    c.own_line = p == 0 || f->source->text[p - 1] == '\n' || f->source->text[p - 1] == '\r' ||
+                 (p == 3 && memcmp(f->source->text, "\xef\xbb\xbf", 3) == 0);
+    vec_push(f->arena, &f->ast->comments, c);
+}
+
+int front_name(struct front *f, const char *text, size_t n)
+{
+    static const struct {
+        const char *word;
+        int kind;
+    } reserved[] = {{"and", TOK_AND}, {"or", TOK_OR}, {"not", TOK_NOT}, {"in", TOK_IN}, {"_", TOK_UNDERSCORE}};
+    for (size_t i = 0; i < COUNT_OF(reserved); i++)
+        if (n == strlen(reserved[i].word) && memcmp(text, reserved[i].word, n) == 0) return reserved[i].kind;
+    if (n > MAX_NAME)
+        diag(f->session, DIAG_long_name, here(f), "this name has %zu bytes; at most %d are allowed", n, MAX_NAME);
+    f->made.text = intern(f->session, text, n);
+    return TOK_NAME;
+}
+
+/* The text without underscores. */
+static char *digits_of(struct front *f, const char *text, size_t n)
+{
+    char *out = arena_strndup(f->arena, text, n), *q = out;
+    for (const char *p = out; *p; p++)
+        if (*p != '_') *q++ = *p;
+    *q = '\0';
+    return out;
+}
+
+int front_integer(struct front *f, const char *text, size_t n)
+{
+    const char *p = digits_of(f, text, n);
+    int base = p[0] == '0' && (p[1] == 'x' || p[1] == 'X') ? 16 : 10;
+    int64_t v = 0;
+    bool ok = true;
+    for (p += base == 16 ? 2 : 0; *p; p++) {
+        int d = isdigit((unsigned char)*p) ? *p - '0' : tolower((unsigned char)*p) - 'a' + 10;
+        ok = ok && i64_mul(v, base, &v) && i64_add(v, d, &v);
+    }
+    if (!ok)
+        diag(f->session, DIAG_number_range, here(f), "this integer is above the largest, %" PRId64, INT64_MAX);
+    f->made.text = intern(f->session, text, n);
+    f->made.i = ok ? v : 1;
+    return TOK_INT;
+}
+
+int front_real(struct front *f, const char *text, size_t n)
+{
+    const char *p = digits_of(f, text, n);
+    f->made.text = intern(f->session, text, n);
+    if (!real_parse(p, &f->made.r)) {
+        struct diag *d = diag(f->session, DIAG_number_range, here(f),
+                              "'%s' is outside of what a real (f64) holds", p);
+        diag_note(f->session, d, NO_SPAN, "the largest is about 1.8e308, the smallest about 4.9e-324");
+        f->made.r = 1;
+    }
+    return TOK_REAL;
+}
+
+int front_bad_number(struct front *f, const char *text, size_t n)
+{
+    struct diag *d = diag(f->session, DIAG_bad_number, here(f), "'%.*s' is not a number", (int)n, text);
+    if (text[0] == '0' && n > 1 && strspn(text, "0123456789_") >= n)
+        diag_hint(f->session, d, "an integer does not begin with 0");
+    else if (text[n - 1] == '_' || strstr(text, "__"))
+        diag_hint(f->session, d, "an underscore stands between two digits");
+    else if (strspn(text, "0123456789") < n)
+        diag_hint(f->session, d, "a name does not begin with a digit, and numbers have no suffix");
+    f->made.text = "1";
+    f->made.i = 1;
+    return TOK_INT;
+}
+
+int front_string(struct front *f, const char *text, size_t n)
+{
+    char *out = arena_strndup(f->arena, text + 1, n - 2), *q = out;
+    for (const char *p = out; *p; p++) {
+        if (*p == '\\') p++;
+        *q++ = *p;
+    }
+    *q = '\0';
+    f->made.text = out;
+    return TOK_STRING;
+}
+
+int front_bad_string(struct front *f)
+{
+    struct diag *d = diag(f->session, DIAG_bad_string, here(f), "this string is not closed before the end of its line");
+    diag_hint(f->session, d, "only \\\" and \\\\ may follow a backslash");
+    f->made.text = "";
+    return TOK_STRING;
+}
+
+/* UTF-16 and UTF-32 have NULs between ASCII letters, and mostly a byte order mark. */
+static bool is_utf16(const struct source *src)
+{
+    if (src->len >= 2 && (memcmp(src->text, "\xff\xfe", 2) == 0 || memcmp(src->text, "\xfe\xff", 2) == 0))
+        return true;
+    return src->len >= 4 && ((src->text[1] == 0 && src->text[3] == 0 && src->text[0]) ||
+                             (src->text[0] == 0 && src->text[2] == 0 && src->text[1]));
+}
+
+int front_bad_byte(struct front *f, unsigned char byte)
+{
+    if (f->begin < 4 && is_utf16(f->source)) {
+        struct diag *d = diag(f->session, DIAG_encoding, here(f), "this file is not UTF-8; it looks like UTF-16");
+        diag_hint(f->session, d, "iconv -f UTF-16 -t UTF-8 converts it");
+        f->stop = true;
+        return -1;
+    }
+    /* One complaint for a run of bytes beyond ASCII: a letter of another script, say. */
+    bool follows = f->begin > 0 && (unsigned char)f->source->text[f->begin - 1] >= 0x80;
+    if (byte >= 0x80 && follows) return -1;
+    struct span at = here(f);
+    while (byte >= 0x80 && (unsigned char)f->source->text[at.end - f->source->base] >= 0x80) at.end++;
+    if (byte >= 0x80)
+        diag(f->session, DIAG_stray_byte, at, "names are ASCII letters, digits and '_'; other characters stand in comments and strings only");
+    else if (byte < 0x20 || byte == 0x7f)
+        diag(f->session, DIAG_stray_byte, at, "control byte 0x%02x at offset %" PRIu32, byte, f->begin);
+    else if (byte == ';')
+        diag_hint(f->session, diag(f->session, DIAG_stray_byte, at, "there is no ';' in fg"), "the end of a line ends a statement");
+    else
+        diag(f->session, DIAG_stray_byte, at, "'%c' means nothing here", byte);
+    return -1;
+}

@@ -1,0 +1,226 @@
+/* tokens: the filter between scanner and parser. Decides which line ends end a statement, which
+ * words are keywords, closes what was left open, and limits nesting.
+ *
+ * Invariant: brackets reach the parser balanced, and a statement never runs on into the next one, so
+ * that one slip costs one statement. */
+#include "ast/front.h"
+
+#include "ast/fg_parse.h"
+
+static const struct {
+    const char *word;
+    int kind;
+} keywords[] = {
+    {"import", TOK_IMPORT},   {"graph", TOK_GRAPH},   {"fn", TOK_FN},         {"epilogue", TOK_EPILOGUE},
+    {"const", TOK_CONST},     {"input", TOK_INPUT},   {"output", TOK_OUTPUT}, {"scalar", TOK_SCALAR},
+    {"compute", TOK_COMPUTE}, {"require", TOK_REQUIRE}, {"return", TOK_RETURN},
+};
+
+static const struct token *raw(const struct front *f, size_t ahead)
+{
+    size_t i = f->next + ahead;
+    return &f->tokens.at[i < f->tokens.n ? i : f->tokens.n - 1]; /* the last is the end of file */
+}
+
+/* The first raw token after `from` that is no line end. */
+static const struct token *raw_beyond_lines(const struct front *f, size_t ahead)
+{
+    while (raw(f, ahead)->kind == TOK_NL) ahead++;
+    return raw(f, ahead);
+}
+
+static bool is_binary(int kind)
+{
+    switch (kind) {
+    case TOK_CHAIN: case TOK_OR: case TOK_AND: case TOK_IN: case TOK_EQ: case TOK_NE: case TOK_LT:
+    case TOK_LE: case TOK_GT: case TOK_GE: case TOK_PLUS: case TOK_MINUS: case TOK_TIMES:
+    case TOK_SLASH: case TOK_FLOORDIV: case TOK_PERCENT:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool ends_operand(int kind)
+{
+    switch (kind) {
+    case TOK_NAME: case TOK_INT: case TOK_REAL: case TOK_STRING: case TOK_RPAREN: case TOK_RBRACKET:
+    case TOK_UNDERSCORE: case TOK_ELLIPSIS:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool continues(int kind)
+{
+    return is_binary(kind) || kind == TOK_COMMA || kind == TOK_ASSIGN || kind == TOK_COLON || kind == TOK_NOT;
+}
+
+static bool at_statement_start(const struct front *f)
+{
+    return f->last == TOK_NL || f->last == TOK_LBRACE || f->last == 0;
+}
+
+static int keyword(const struct front *f, const struct token *t)
+{
+    int after = raw(f, 1)->kind;
+    if (after == TOK_ASSIGN || after == TOK_COMMA || after == TOK_COLON) return TOK_NAME;
+    for (size_t i = 0; i < COUNT_OF(keywords); i++)
+        if (strcmp(t->text, keywords[i].word) == 0) return keywords[i].kind;
+    return TOK_NAME;
+}
+
+static struct span gap(const struct front *f)
+{
+    return (struct span){f->last_span.end, f->last_span.end + 1};
+}
+
+static int closer(int opener)
+{
+    return opener == TOK_LPAREN ? TOK_RPAREN : TOK_RBRACKET;
+}
+
+static void enqueue(struct front *f, int kind)
+{
+    struct token t = {.kind = kind, .span = {f->last_span.end, f->last_span.end}, .column = UINT32_MAX};
+    vec_push(f->arena, &f->queue, t);
+}
+
+/* Closes brackets until `keep` are open, with one message for the innermost. */
+static void close_to(struct front *f, size_t keep)
+{
+    struct open_bracket *b = &f->open.at[f->open.n - 1];
+    const char *mark = b->kind == TOK_LPAREN ? ")" : "]";
+    struct diag *d = diag(f->session, DIAG_syntax, gap(f), "missing '%s'", mark);
+    diag_note(f->session, d, b->span, "to close this '%s'", b->kind == TOK_LPAREN ? "(" : "[");
+    for (size_t i = f->open.n; i > keep; i--) enqueue(f, closer(f->open.at[i - 1].kind));
+}
+
+/* A line end: statement end, nothing, or the place where something is missing. True when the token
+ * to hand out is in the queue or is a line end to hand out; false when it is to be dropped. */
+static bool line_end_counts(struct front *f)
+{
+    const struct token *next = raw_beyond_lines(f, 1);
+    if (at_statement_start(f)) return false;
+    if (f->open.n) {
+        if (!ends_operand(f->last) || (next->kind != TOK_NAME && next->kind != TOK_RBRACE && next->kind != 0))
+            return false;
+        if (next->kind == TOK_NAME && next->column != UINT32_MAX && next->column > f->statement_column) {
+            diag(f->session, DIAG_syntax, gap(f), "missing ','");
+            enqueue(f, TOK_COMMA);
+            return false;
+        }
+        close_to(f, 0);
+        return true;
+    }
+    if (continues(f->last)) {
+        const struct token *after = next + 1 < f->tokens.at + f->tokens.n ? next + 1 : next;
+        return next->kind == TOK_NAME && after->kind == TOK_ASSIGN && f->last != TOK_COMMA;
+    }
+    return next->kind != TOK_LBRACE && !is_binary(next->kind);
+}
+
+static void too_deep(struct front *f, struct span at)
+{
+    front_too_deep(f, at);
+    f->given_up = true;
+}
+
+/* Counts nesting: brackets, and runs of prefix '-' and 'not'. */
+static void count(struct front *f, const struct token *t)
+{
+    bool prefix = t->kind == TOK_NOT || (t->kind == TOK_MINUS && !ends_operand(f->last));
+    if (prefix) {
+        f->prefix++;
+    } else if (t->kind == TOK_LPAREN || t->kind == TOK_LBRACKET) {
+        struct open_bracket b = {t->kind, t->span, f->prefix};
+        vec_push(f->arena, &f->open, b);
+        f->depth += f->prefix + 1;
+        f->prefix = 0;
+    } else if ((t->kind == TOK_RPAREN || t->kind == TOK_RBRACKET) && f->open.n) {
+        f->open.n--;
+        f->depth -= f->open.at[f->open.n].prefix + 1;
+        f->prefix = 0;
+    } else {
+        f->prefix = 0;
+    }
+    if (f->depth + f->prefix > MAX_NESTING) too_deep(f, t->span);
+}
+
+/* A closer of the wrong kind: the missing ones are put before it when an outer bracket matches,
+ * else it is read as the right one. */
+static int fix_closer(struct front *f, const struct token *t)
+{
+    if (f->open.n == 0 || closer(f->open.at[f->open.n - 1].kind) == t->kind) return t->kind;
+    for (size_t i = f->open.n; i > 0; i--)
+        if (closer(f->open.at[i - 1].kind) == t->kind) {
+            close_to(f, i);
+            return -1;
+        }
+    struct open_bracket *b = &f->open.at[f->open.n - 1];
+    const char *right = b->kind == TOK_LPAREN ? ")" : "]";
+    struct diag *d = diag(f->session, DIAG_syntax, t->span, "expected '%s'", right);
+    diag_note(f->session, d, b->span, "to close this '%s'", b->kind == TOK_LPAREN ? "(" : "[");
+    return closer(b->kind);
+}
+
+static struct token pull(struct front *f)
+{
+    for (;;) {
+        if (f->queue_next < f->queue.n) return f->queue.at[f->queue_next++];
+        f->queue.n = f->queue_next = 0;
+        struct token t = *raw(f, 0);
+        if (f->given_up || f->session->diags_full) t = f->tokens.at[f->tokens.n - 1];
+        bool stops = t.kind == TOK_RBRACE || t.kind == 0;
+        if (t.kind == TOK_NL) {
+            bool counts = line_end_counts(f);
+            if (f->queue.n) { /* what is missing goes first; the line end is looked at again */
+                if (!counts) f->next++;
+                continue;
+            }
+            f->next++;
+            if (counts) return t;
+            continue;
+        }
+        if (stops && f->open.n && !f->given_up) {
+            close_to(f, 0);
+            continue;
+        }
+        if (stops && !at_statement_start(f) && !(t.kind == 0 && f->given_up && f->last == TOK_NL)) {
+            t.kind = TOK_NL;
+            t.span = (struct span){f->last_span.end, f->last_span.end};
+            return t;
+        }
+        if (t.kind == TOK_RPAREN || t.kind == TOK_RBRACKET) {
+            t.kind = fix_closer(f, &t);
+            if (t.kind < 0) continue;
+        }
+        if (t.kind == TOK_NAME && at_statement_start(f)) t.kind = keyword(f, &t);
+        if (at_statement_start(f) && t.column != UINT32_MAX) f->statement_column = t.column;
+        if (t.kind != 0) f->next++;
+        return t;
+    }
+}
+
+int fg_lex(FG_STYPE *value, FG_LTYPE *at, struct front *front)
+{
+    struct token t = pull(front);
+    count(front, &t);
+    if (front->given_up && t.kind != 0 && t.kind != TOK_NL) {
+        t.kind = TOK_NL;
+        front->open.n = 0;
+    }
+    front->last = t.kind;
+    front->last_span = t.span;
+    *at = t.span;
+    if (t.kind == TOK_NAME)
+        value->TOK_NAME = t.text;
+    else if (t.kind == TOK_STRING)
+        value->TOK_STRING = t.text;
+    else if (t.kind == TOK_INT)
+        value->TOK_INT = (struct literal){t.text, t.i, 0};
+    else if (t.kind == TOK_REAL)
+        value->TOK_REAL = (struct literal){t.text, 0, t.r};
+    return t.kind;
+}
