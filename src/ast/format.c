@@ -323,23 +323,16 @@ static size_t width_of(const struct stmt *s, bool head)
     return n;
 }
 
-static uint32_t content_end(const struct writer *w, struct span at)
-{
-    uint32_t end = at.end;
-    while (end > at.begin && strchr("\r\n \t", *text_at(w, end - 1))) end--;
-    return end;
-}
-
 /* The run of declarations without an empty line between them that i stands in; names and layout
  * clauses of a run line up. */
 static struct columns columns_of(const struct writer *w, const struct item *it, size_t i)
 {
     size_t first = i, last = i;
     while (first > 0 && is_declaration(it->body.at[first - 1]) &&
-           !blank_between(w, content_end(w, it->body.at[first - 1]->span), it->body.at[first]->span.begin))
+           !blank_between(w, it->body.at[first - 1]->span.end, it->body.at[first]->span.begin))
         first--;
     while (last + 1 < it->body.n && is_declaration(it->body.at[last + 1]) &&
-           !blank_between(w, content_end(w, it->body.at[last]->span), it->body.at[last + 1]->span.begin))
+           !blank_between(w, it->body.at[last]->span.end, it->body.at[last + 1]->span.begin))
         last++;
     struct columns c = {0, 0};
     for (size_t k = first; k <= last; k++) {
@@ -397,12 +390,12 @@ static void put_body(struct writer *w, const struct item *it)
     struct columns c = {0, 0};
     for (size_t i = 0; i < it->body.n; i++) {
         const struct stmt *s = it->body.at[i];
-        struct span at = {s->span.begin, content_end(w, s->span)};
+        struct span at = {s->span.begin, s->span.end};
         lead_in(w, at, STEP, i > 0);
         buf_printf(w->out, "%*s", STEP, "");
         if (is_declaration(s)) {
             if (i == 0 || !is_declaration(it->body.at[i - 1]) ||
-                blank_between(w, content_end(w, it->body.at[i - 1]->span), s->span.begin))
+                blank_between(w, it->body.at[i - 1]->span.end, s->span.begin))
                 c = columns_of(w, it, i);
             put_declaration(w, s, c);
         } else {
@@ -474,7 +467,7 @@ static uint32_t head_end(const struct writer *w, const struct item *it)
 static void put_callable(struct writer *w, const struct item *it)
 {
     static const char *const words[] = {[ITEM_GRAPH] = "graph", [ITEM_FN] = "fn", [ITEM_EPILOGUE] = "epilogue"};
-    uint32_t brace = head_end(w, it), end = content_end(w, it->span);
+    uint32_t brace = head_end(w, it), end = it->span.end;
     lead_in(w, (struct span){it->span.begin, brace}, 0, true);
     buf_printf(w->out, "%s %s", words[it->kind], it->name.text);
     put_params(w, it);
@@ -494,7 +487,7 @@ static void put_item(struct writer *w, const struct item *it)
         put_callable(w, it);
         return;
     }
-    struct span at = {it->span.begin, content_end(w, it->span)};
+    struct span at = {it->span.begin, it->span.end};
     lead_in(w, at, 0, true);
     if (it->kind == ITEM_IMPORT) {
         buf_puts(w->out, "import ");

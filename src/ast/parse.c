@@ -83,18 +83,18 @@ static bool check_version(struct front *f)
     struct span start = {f->source->base, f->source->base + 1};
     if (fg->kind != TOK_NAME || strcmp(fg->text, "fg") != 0) {
         if (f->session->n_errors && fg->kind == 0) return false; /* another encoding, said already */
-        struct diag *d = diag(f->session, DIAG_version, fg->kind ? fg->span : start,
+        struct diag *d = diag(f->session, DIAG_language_version, fg->kind ? fg->span : start,
                               "the first statement of a file is 'fg 1'");
         diag_hint(f->session, d, "it names the version of the language the file is written for");
         return false;
     }
     if (number->kind != TOK_INT) {
-        diag(f->session, DIAG_version, number->kind ? number->span : fg->span, "'fg' needs a version, as in 'fg 1'");
+        diag(f->session, DIAG_language_version, number->kind ? number->span : fg->span, "'fg' needs a version, as in 'fg 1'");
         return false;
     }
     f->ast->version = number->i;
     if (number->i != 1) {
-        diag(f->session, DIAG_version, number->span, "this file is written for fg %" PRId64 "; this fgc reads fg 1",
+        diag(f->session, DIAG_language_version, number->span, "this file is written for fg %" PRId64 "; this fgc reads fg 1",
              number->i);
         return false;
     }
@@ -159,9 +159,7 @@ static void attach_docs(struct front *f)
         for (size_t k = 0; k < it->body.n; k++) {
             struct stmt *s = it->body.at[k];
             if (s->kind == STMT_ERROR) continue;
-            uint32_t end = s->span.end; /* the line end's token is the last of a statement */
-            while (end > s->span.begin + 1 && strchr("\r\n \t", f->source->text[end - 1 - f->source->base])) end--;
-            s->doc = doc_of(&d, s->span, end);
+            s->doc = doc_of(&d, s->span, s->span.end);
         }
     }
 }

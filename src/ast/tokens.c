@@ -180,8 +180,9 @@ static struct token pull(struct front *f)
                 continue;
             }
             f->next++;
-            if (counts) return t;
-            continue;
+            if (!counts) continue;
+            t.span = (struct span){f->last_span.end, f->last_span.end}; /* before a comment, too */
+            return t;
         }
         if (stops && f->open.n && !f->given_up) {
             close_to(f, 0);

@@ -1,5 +1,55 @@
-/* main: placeholder until the driver lands. */
-int main(void)
+/* main: picks the subcommand and turns what was recorded into an exit status. */
+#include "driver/driver.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+static int (*const commands[N_COMMANDS])(struct session *, const struct options *) = {
+#define COMMAND(name, operands, doc) [CMD_##name] = cmd_##name,
+#define OPTION(...)
+#include "driver/options.def"
+#undef COMMAND
+#undef OPTION
+};
+
+static bool wants_colour(const struct options *o)
 {
-    return 0;
+    if (o->colour && strcmp(o->colour, "always") == 0) return true;
+    if (o->colour && strcmp(o->colour, "never") == 0) return false;
+    return isatty(STDERR_FILENO) && !getenv("NO_COLOR");
+}
+
+static int run(struct session *s, int argc, char **argv)
+{
+    struct options o;
+    if (!options_parse(s, argc, argv, &o)) return 0;
+    s->colour = wants_colour(&o);
+    s->werror = o.werror;
+    if (o.version) {
+        printf("fgc %s\n", PACKAGE_VERSION);
+        return 0;
+    }
+    if (o.help) {
+        options_help(o.command, o.command == CMD_compile, stdout);
+        return 0;
+    }
+    if (argc == 1) {
+        options_help(CMD_compile, true, stderr);
+        return 2;
+    }
+    return commands[o.command](s, &o);
+}
+
+int main(int argc, char **argv)
+{
+    struct session *s = session_new();
+    int status = run(s, argc, argv);
+    diag_flush(s, stderr);
+    int recorded = session_exit_status(s);
+    session_free(s);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "fgc: error: cannot write standard output\n");
+        return 3;
+    }
+    return recorded ? recorded : status;
 }
