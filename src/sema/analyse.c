@@ -25,6 +25,7 @@ struct diag *error_at(struct sema *m, enum diag_id id, struct span at, const cha
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
     struct diag *d = diag(m->s, id, at, "%s", text);
+    m->n_errors++;
     add_context(m, d);
     return d;
 }
@@ -266,8 +267,17 @@ static struct graph *begin_graph(struct sema *m, const struct item *item, struct
     m->body = body;
     m->usage.n = 0;
     m->n_promises = 0;
-    m->too_large = false;
+    m->too_large = m->too_deep = false;
+    m->errors_before = m->n_errors;
     return g;
+}
+
+/* False when poison from elsewhere (a cyclic fn, an import, a constant of the file) reached it. */
+static bool is_whole(struct sema *m, const struct graph *g)
+{
+    for (size_t i = 0; i < g->outputs.n; i++)
+        if (g->outputs.at[i]->producer == NULL) return false;
+    return !m->s->diags_full;
 }
 
 static void finish_graph(struct sema *m, struct graph *g, struct module *out)
@@ -312,13 +322,14 @@ static void analyse_graph(struct sema *m, struct item *item, struct module *out)
     size_t count = count_variants(m, item, pick, n);
     m->many_variants = count > 1;
     m->first_variant = true;
-    for (size_t i = 0; i < count; i++) {
+    /* With wrong parameters the body is read once all the same, for the mistakes in it. */
+    for (size_t i = 0; i < count || i == 0; i++) {
         struct arena_mark mark = arena_mark(m->scratch);
         struct scope body;
-        size_t errors = m->s->n_errors;
         struct graph *g = begin_graph(m, item, &body);
-        if (bind_params(m, item, pick, n)) graph_body(m, item);
-        if (m->s->n_errors == errors && !m->s->diags_full) finish_graph(m, g, out);
+        bind_params(m, item, pick, n);
+        graph_body(m, item);
+        if (m->n_errors == m->errors_before && count > 0 && is_whole(m, g)) finish_graph(m, g, out);
         m->body = NULL;
         m->first_variant = false;
         advance(pick, n, item->params.n);

@@ -167,8 +167,10 @@ static bool read_mask(struct sema *m, const struct attr_info *info, const struct
     }
     struct sym *sym = word != NULL && m->body != NULL ? scope_find(m->body, word) : NULL;
     if (word != NULL && sym == NULL) {
+        static const char *const masks[] = {"causal"};
         struct diag *d = error_at(m, DIAG_attribute_value, e->span, "'%s' is no mask", word);
-        hint(m, d, "the mask built so far is causal");
+        if (closest_name(word, masks, 1) != NULL) hint(m, d, "did you mean 'causal'?");
+        else hint(m, d, "the mask built so far is causal");
         return false;
     }
     struct cell c = eval(m, e);

@@ -152,14 +152,20 @@ static struct cell eval_run(struct sema *m, const struct expr *e, int n, unsigne
     return c;
 }
 
+bool too_deep(struct sema *m, struct span at)
+{
+    if (m->depth < MAX_DEPTH) return false;
+    if (!m->too_deep)
+        error_at(m, DIAG_too_deep, at, "expressions and calls are nested more than %d levels deep",
+                 MAX_DEPTH);
+    m->too_deep = true;
+    return true;
+}
+
 struct cell eval_results(struct sema *m, const struct expr *e, int n, unsigned skip)
 {
     while (e->kind == EXPR_PAREN) e = e->right;
-    if (m->depth >= MAX_DEPTH) {
-        error_at(m, DIAG_too_deep, e->span,
-                 "expressions and calls are nested more than %d levels deep here", MAX_DEPTH);
-        return POISON;
-    }
+    if (too_deep(m, e->span)) return POISON;
     m->depth++;
     struct cell c = eval_run(m, e, n, skip);
     m->depth--;

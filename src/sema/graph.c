@@ -162,15 +162,17 @@ static void compute_stmt(struct sema *m, struct stmt *st, const struct stmt **fi
 /* ---- the whole body ------------------------------------------------------------------------ */
 
 /* Names that nothing reads, and outputs that nothing binds. */
-static void check_uses(struct sema *m, const struct scope *body, bool sound)
+static void check_uses(struct sema *m, const struct item *item, const struct scope *body)
 {
     static const char *const words[] = {
         [SYM_PARAM] = "parameter", [SYM_CONST] = "constant", [SYM_INPUT] = "input",
         [SYM_SCALAR] = "scalar",   [SYM_OUTPUT] = "output",  [SYM_BINDING] = "binding",
     };
+    bool sound = m->n_errors == m->errors_before, has_output = false;
     for (size_t i = 0; i < body->syms.n; i++) {
         const struct sym *sym = body->syms.at[i];
         if (sym->kind == SYM_OUTPUT) {
+            has_output = true;
             if (sym->bound.end == 0)
                 error_at(m, DIAG_unbound_output, sym->span, "output '%s' is never bound",
                          sym->name);
@@ -179,6 +181,9 @@ static void check_uses(struct sema *m, const struct scope *body, bool sound)
                     sym->name);
         }
     }
+    if (!has_output)
+        error_at(m, DIAG_unbound_output, item->name.span, "graph '%s' has no output",
+                 item->name.text);
 }
 
 static bool has_error_stmt(const struct item *item)
@@ -190,7 +195,6 @@ static bool has_error_stmt(const struct item *item)
 
 void graph_body(struct sema *m, struct item *item)
 {
-    size_t before = m->s->n_errors;
     const struct stmt *compute = NULL;
     check_order(m, item);
     declare_body(m, m->body, item);
@@ -213,8 +217,5 @@ void graph_body(struct sema *m, struct item *item)
     }
     m->stmt = NULL;
     if (has_error_stmt(item)) return;
-    check_uses(m, m->body, m->s->n_errors == before);
-    if (m->g->outputs.n == 0 && m->s->n_errors == before)
-        error_at(m, DIAG_unbound_output, item->name.span, "graph '%s' has no output",
-                 item->name.text);
+    check_uses(m, item, m->body);
 }

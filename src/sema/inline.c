@@ -47,6 +47,23 @@ static bool match_arguments(struct sema *m, const struct item *fn, const struct 
     return ok;
 }
 
+/* A mistake of the caller, found while the callee is at hand: told without "called here". */
+static struct diag *at_call(struct sema *m, enum diag_id id, struct span at, const char *fmt, ...)
+    PRINTF_LIKE(4, 5);
+static struct diag *at_call(struct sema *m, enum diag_id id, struct span at, const char *fmt, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    const struct inlined *call = m->call;
+    m->call = call->outer;
+    struct diag *d = error_at(m, id, at, "%s", text);
+    m->call = call;
+    return d;
+}
+
 /* Parameters become names of the body; defaults are evaluated there and may use earlier ones. */
 static bool bind_parameters(struct sema *m, const struct item *fn, const struct cell *given,
                             const bool *has, struct span call)
@@ -60,8 +77,8 @@ static bool bind_parameters(struct sema *m, const struct item *fn, const struct 
         if (has[i]) sym->cell = given[i];
         else if (p->def != NULL) sym->cell = eval(m, p->def);
         else {
-            struct diag *d = error_at(m, DIAG_arguments, call, "'%s' needs its argument '%s'",
-                                      fn->name.text, p->name.text);
+            struct diag *d = at_call(m, DIAG_arguments, call, "'%s' needs its argument '%s'",
+                                     fn->name.text, p->name.text);
             diag_note(m->s, d, p->name.span, "'%s' is declared here", p->name.text);
             ok = false;
         }
@@ -83,16 +100,16 @@ static struct cell returned(struct sema *m, const struct item *fn, const struct 
 {
     int have = (int)st->results.n;
     if (have != n) {
-        struct diag *d = error_at(m, DIAG_results, call,
-                                  "'%s' gives %d result%s; %d %s wanted here", fn->name.text, have,
-                                  have == 1 ? "" : "s", n, n == 1 ? "is" : "are");
+        struct diag *d = at_call(m, DIAG_results, call, "'%s' gives %d result%s; %d %s wanted here",
+                                 fn->name.text, have, have == 1 ? "" : "s", n,
+                                 n == 1 ? "is" : "are");
         diag_note(m->s, d, st->span, "they are returned here");
         if (n == 1) hint(m, d, "bind them first: a, _ = %s(...)", fn->name.text);
         return POISON;
     }
     if (n == 1) return eval(m, st->results.at[0]);
     if (n > MAX_RETURNS) return POISON; /* reported by check_functions */
-    struct cell at[MAX_RETURNS];
+    struct cell *at = NEW_N(m->scratch, struct cell, n);
     for (int i = 0; i < n; i++) {
         at[i] = eval(m, st->results.at[i]);
         if ((skip >> i & 1) != 0 && at[i].kind != CELL_POISON) at[i] = (struct cell){CELL_UNKNOWN};
@@ -151,11 +168,7 @@ struct cell inline_call(struct sema *m, struct sym *fn, const struct arguments *
     struct cell *given = NEW_N(m->scratch, struct cell, item->params.n + 1);
     bool *has = NEW_N(m->scratch, bool, item->params.n + 1);
     if (!match_arguments(m, item, args, given, has) || fn->cyclic) return POISON;
-    if (m->depth >= MAX_DEPTH) {
-        error_at(m, DIAG_too_deep, args->callee.span,
-                 "calls are nested more than %d levels deep here", MAX_DEPTH);
-        return POISON;
-    }
+    if (too_deep(m, args->callee.span)) return POISON;
     bool is_epilogue = item->kind == ITEM_EPILOGUE;
     if (is_epilogue && !promise_holds(m, item, given, has, args)) return POISON;
 

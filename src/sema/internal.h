@@ -51,6 +51,7 @@ struct sym {
     struct span span;
     bool defined;           /* its statement was reached */
     bool used;
+    bool reported;          /* an early use was: once is enough */
     bool cyclic;            /* FN, EPILOGUE: on a cycle that was reported */
     struct cell cell;
     struct item *item;      /* FN, EPILOGUE, GRAPH */
@@ -115,9 +116,11 @@ struct sema {
     struct promise *promise;
     int n_promises;
     int depth;
+    size_t n_errors;            /* found so far, repeated ones included */
+    size_t errors_before;       /* n_errors when the graph at hand was begun */
     bool first_variant;         /* warnings are given once */
     bool many_variants;
-    bool too_large;             /* reported */
+    bool too_large, too_deep;   /* reported for this graph */
 };
 
 /* diag(), plus notes naming the variant and the calls that lead here. */
@@ -155,6 +158,8 @@ bool is_number(struct cell c);
 
 /* expr.c */
 struct cell eval(struct sema *m, const struct expr *e);
+/* True, reported once a graph, when expressions and calls are nested too deeply. */
+bool too_deep(struct sema *m, struct span at);
 /* For a binding of n names: a tuple when n > 1. skip: bit i set when name i is _. */
 struct cell eval_results(struct sema *m, const struct expr *e, int n, unsigned skip);
 bool eval_int(struct sema *m, const struct expr *e, const char *what, int64_t *out);

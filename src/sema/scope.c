@@ -141,8 +141,10 @@ void suggest(struct sema *m, struct diag *d, const char *word, bool callable)
     if (close != NULL) hint(m, d, "did you mean '%s'?", close);
 }
 
-static struct cell early(struct sema *m, const struct sym *sym, struct name name)
+static struct cell early(struct sema *m, struct sym *sym, struct name name)
 {
+    if (sym->reported) return POISON;
+    sym->reported = true;
     struct diag *d = error_at(m, DIAG_early_use, name.span, "'%s' is used above its definition",
                               name.text);
     explain_early_use(m, d, sym);

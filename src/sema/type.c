@@ -380,8 +380,9 @@ bool tspec_match(struct sema *m, const struct tspec *t, const struct value *v, c
     if (same) return true;
     struct diag *d = error_at(m, DIAG_shape_mismatch, at, "'%s' is declared %s, but this is %s",
                               name, dims_text(m, t->rank, t->dim), dims_text(m, v->rank, v->dim));
-    if (v->producer != NULL)
-        diag_note(m->s, d, v->producer->span, "%s comes from here", value_text(m, v));
+    const struct op *by = v->producer;
+    if (by != NULL && (by->span.begin < at.begin || by->span.begin > at.end))
+        diag_note(m->s, d, by->span, "%s comes from here", value_text(m, v));
     if (t->span.begin < at.begin || t->span.begin > at.end)
         diag_note(m->s, d, t->span, "declared here");
     return false;
