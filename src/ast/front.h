@@ -35,6 +35,7 @@ struct open_bracket {
 struct front {
     struct session *session;
     struct arena *arena;
+    struct arena *scratch; /* gone when parsing ends: the tokens */
     struct source *source;
     struct ast *ast;
     const char *underscore;

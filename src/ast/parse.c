@@ -171,7 +171,8 @@ struct ast *ast_parse(struct session *s, struct source *src)
     struct front f = {.session = s, .arena = s->arena, .source = src, .underscore = intern_z(s, "_")};
     f.ast = NEW(s->arena, struct ast);
     f.ast->source = src;
-    struct arena *scratch = arena_new(); /* the scanner writes into its text */
+    struct arena *scratch = arena_new(); /* tokens, and the text, which the scanner writes into */
+    f.scratch = scratch;
     size_t bom = src->len >= 3 && memcmp(src->text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
     f.end = (uint32_t)bom;
     front_scan(&f, arena_copy(scratch, src->text + bom, src->len - bom + 2), src->len - bom);

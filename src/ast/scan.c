@@ -27,7 +27,7 @@ void front_token(struct front *f, int kind)
     while (line > 0 && (f->source->text[line - 1] == ' ' || f->source->text[line - 1] == '\t')) line--;
     bool first = line == 0 || f->source->text[line - 1] == '\n' || f->source->text[line - 1] == '\r';
     t.column = first ? f->begin - line : UINT32_MAX;
-    vec_push(f->arena, &f->tokens, t);
+    vec_push(f->scratch, &f->tokens, t);
     if (f->tokens.n == 2 && f->tokens.at[0].kind == TOK_NAME && strcmp(f->tokens.at[0].text, "fg") == 0 &&
         (kind != TOK_INT || t.i != 1))
         f->stop = true; /* a file for another version: nothing after this is read */

@@ -140,7 +140,7 @@ void arena_rewind(struct arena *a, struct arena_mark m)
 
 void *vec_grow(struct arena *a, void *at, size_t n, size_t *cap, size_t size)
 {
-    size_t want = *cap ? *cap * 2 : 8;
+    size_t want = *cap ? *cap * 2 : 1;
     if (want > SIZE_MAX / 2 / size) out_of_memory();
     void *p = arena_alloc(a, want * size);
     if (n) memcpy(p, at, n * size);
