@@ -78,9 +78,11 @@ static const char *kind_words(struct cell c)
 static struct cell wrong_kinds(struct sema *m, enum ast_op op, struct cell a, struct cell b,
                                struct span at)
 {
-    if (a.kind == CELL_VERSION || b.kind == CELL_VERSION) {
+    bool first = a.kind == CELL_VERSION || (a.kind == CELL_UNKNOWN && a.i == CELL_VERSION);
+    bool second = b.kind == CELL_VERSION || (b.kind == CELL_UNKNOWN && b.i == CELL_VERSION);
+    if (first || second) {
         struct diag *d = error_at(m, DIAG_version, at, "a version is compared with %s",
-                                  kind_words(a.kind == CELL_VERSION ? b : a));
+                                  kind_words(first ? b : a));
         hint(m, d, "write version(9, 15)");
         return POISON;
     }
@@ -177,7 +179,12 @@ struct cell constant_binary(struct sema *m, enum ast_op op, struct cell a, struc
 {
     if (a.kind == CELL_POISON || b.kind == CELL_POISON) return POISON;
     if (op == AST_AND || op == AST_OR) return logic(m, op, a, b, at);
-    if (a.kind == CELL_UNKNOWN || b.kind == CELL_UNKNOWN) return (struct cell){CELL_UNKNOWN};
+    if (a.kind == CELL_UNKNOWN || b.kind == CELL_UNKNOWN) {
+        /* Not knowing a version is no licence to compare it with a number. */
+        if ((a.i == CELL_VERSION && is_number(b)) || (b.i == CELL_VERSION && is_number(a)))
+            return wrong_kinds(m, op, a, b, at);
+        return (struct cell){CELL_UNKNOWN};
+    }
     if (op >= AST_EQ && op <= AST_GE) return compare(m, op, a, b, at);
     if (!is_number(a) || !is_number(b)) return wrong_kinds(m, op, a, b, at);
     if (a.kind == CELL_INT && b.kind == CELL_INT) return integers(m, op, a.i, b.i, at);

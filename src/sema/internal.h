@@ -16,7 +16,8 @@
 
 enum cell_kind {
     CELL_POISON,   /* a mistake was reported */
-    CELL_UNKNOWN,  /* not known when compiling (sm without a target): conditions on it pass */
+    CELL_UNKNOWN,  /* not known when compiling (sm without a target): conditions on it pass; i is
+                    * the kind that it would have, 0 when that is not known either */
     CELL_INT, CELL_REAL, CELL_BOOL, CELL_TYPE, CELL_VERSION, CELL_LIST,
     CELL_TENSOR,   /* a tensor, or a scalar of the graph (rank 0) */
     CELL_TUPLE,    /* several results of one call; a skipped one is CELL_UNKNOWN */

@@ -151,8 +151,6 @@ static void check_function(struct sema *m, struct function *all, struct sym *sym
     for (size_t i = 0; i < item->params.n; i++) {
         const struct param *p = &item->params.at[i];
         declare(m, &body, SYM_PARAM, p->name);
-        if (p->choices != NULL)
-            error_at(m, DIAG_type_syntax, p->name.span, "only a graph's parameters have choices");
         check_expr(&x, p->def);
     }
     declare_body(m, &body, item);

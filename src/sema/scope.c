@@ -105,9 +105,10 @@ struct cell predeclared(struct sema *m, const char *name)
     if (strcmp(name, "inf") == 0) return (struct cell){CELL_REAL, .r = __builtin_inf()};
     if (strcmp(name, "fgc") == 0) return (struct cell){CELL_VERSION, .i = own_version()};
     if (strcmp(name, "sm") == 0)
-        return m->o->sm == 0 ? (struct cell){CELL_UNKNOWN} : (struct cell){CELL_INT, .i = m->o->sm};
+        return m->o->sm == 0 ? (struct cell){CELL_UNKNOWN, .i = CELL_INT}
+                             : (struct cell){CELL_INT, .i = m->o->sm};
     if (strcmp(name, "cudnn") == 0)
-        return m->o->cudnn == 0 ? (struct cell){CELL_UNKNOWN}
+        return m->o->cudnn == 0 ? (struct cell){CELL_UNKNOWN, .i = CELL_VERSION}
                                 : (struct cell){CELL_VERSION, .i = m->o->cudnn};
     return POISON;
 }
