@@ -17,12 +17,20 @@ static void print_list(const int64_t *at, int n, struct buf *out)
     for (int i = 0; i < n; i++) buf_printf(out, "%s%lld", i > 0 ? ", " : "", (long long)at[i]);
 }
 
+/* Integers as integers: they are exact in f64 up to 2^53, and sema admits no others. */
+static void print_literal(const struct value *v, struct buf *out)
+{
+    buf_puts(out, " = ");
+    if (dtypes[v->type].klass == DTC_float) buf_real(out, v->literal);
+    else buf_printf(out, "%lld", (long long)v->literal);
+}
+
 /* name%uid : type[dims] strides(...) layout align(n) */
 static void print_value(const struct value *v, struct buf *out)
 {
     print_ref(v, out);
     buf_printf(out, " : %s", dtypes[v->type].name);
-    if (v->role == VAL_SCALAR || v->role == VAL_CONST) return;
+    if (v->rank == 0) return;
     buf_puts(out, "[");
     print_list(v->dim, v->rank, out);
     buf_puts(out, "] strides(");
@@ -94,10 +102,7 @@ static void print_interface(const char *word, const values_vec *v, struct buf *o
     for (size_t i = 0; i < v->n; i++) {
         buf_printf(out, "  %s ", word);
         print_value(v->at[i], out);
-        if (v->at[i]->has_default) {
-            buf_puts(out, " = ");
-            buf_real(out, v->at[i]->literal);
-        }
+        if (v->at[i]->has_default) print_literal(v->at[i], out);
         buf_puts(out, "\n");
     }
 }
@@ -121,8 +126,7 @@ void ir_print(const struct graph *g, struct buf *out)
         if (v->role != VAL_CONST) continue;
         buf_puts(out, "  const ");
         print_value(v, out);
-        buf_puts(out, " = ");
-        buf_real(out, v->literal);
+        print_literal(v, out);
         buf_puts(out, "\n");
     }
     for (size_t i = 0; i < g->ops.n; i++) print_op(g->ops.at[i], out);

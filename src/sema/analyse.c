@@ -87,8 +87,8 @@ static void file_constants(struct sema *m)
 
 /* ---- parameters -------------------------------------------------------------------------- */
 
-/* An integer or an element type. */
-static bool read_define(struct sema *m, const struct sema_define *d, struct cell *out)
+/* An integer or an element type; false when the text is neither. */
+static bool read_define(const struct sema_define *d, struct cell *out)
 {
     enum dtype t = dtype_find(d->value);
     if (t != DT_none) {
@@ -103,11 +103,18 @@ static bool read_define(struct sema *m, const struct sema_define *d, struct cell
     for (; ok && *p != '\0'; p++)
         ok = *p >= '0' && *p <= '9' && i64_mul(n, 10, &n) && i64_add(n, *p - '0', &n);
     *out = (struct cell){CELL_INT, .i = negative ? -n : n};
-    if (!ok)
-        error_at(m, DIAG_define, NO_SPAN,
-                 "-D %s=%s: the value is neither an integer nor an element type", d->name,
-                 d->value);
     return ok;
+}
+
+/* A mistake in a -D is told once, however many graphs and variants it reaches. */
+static struct diag *define_error(struct sema *m, const struct sema_define *d, const char *what)
+{
+    size_t i = (size_t)(d - m->o->defines);
+    m->n_errors++;
+    if (m->define_told[i]) return NULL;
+    m->define_told[i] = true;
+    return diag(m->s, DIAG_define, NO_SPAN, "-D %s%s%s=%s: %s", d->graph != NULL ? d->graph : "",
+                d->graph != NULL ? "." : "", d->name, d->value, what);
 }
 
 /* The -D that sets this parameter; one that names the graph goes before one that does not, later
@@ -129,7 +136,10 @@ static void check_define(struct sema *m, const struct sema_define *d)
     struct cell c;
     VEC(const char *) names = {0};
     bool graph_found = d->graph == NULL;
-    if (!read_define(m, d, &c)) return;
+    if (!read_define(d, &c)) {
+        define_error(m, d, "the value is neither an integer nor an element type");
+        return;
+    }
     for (size_t i = 0; i < m->file.syms.n; i++) {
         const struct sym *g = m->file.syms.at[i];
         if (g->kind != SYM_GRAPH || (d->graph != NULL && strcmp(d->graph, g->name) != 0)) continue;
@@ -139,16 +149,12 @@ static void check_define(struct sema *m, const struct sema_define *d)
             vec_push(m->scratch, &names, g->item->params.at[k].name.text);
         }
     }
-    struct diag *e;
-    if (!graph_found)
-        e = error_at(m, DIAG_define, NO_SPAN, "-D %s.%s: no graph is called '%s'", d->graph,
-                     d->name, d->graph);
+    const char *what;
+    if (!graph_found) what = arena_printf(m->scratch, "no graph is called '%s'", d->graph);
     else if (d->graph != NULL)
-        e = error_at(m, DIAG_define, NO_SPAN, "-D %s.%s: graph '%s' has no parameter '%s'",
-                     d->graph, d->name, d->graph, d->name);
-    else
-        e = error_at(m, DIAG_define, NO_SPAN, "-D %s: no graph has a parameter '%s'", d->name,
-                     d->name);
+        what = arena_printf(m->scratch, "graph '%s' has no parameter '%s'", d->graph, d->name);
+    else what = arena_printf(m->scratch, "no graph has a parameter '%s'", d->name);
+    struct diag *e = define_error(m, d, what);
     const char *close = closest_name(d->name, names.at, names.n);
     if (close != NULL) hint(m, e, "did you mean '%s'?", close);
 }
@@ -178,10 +184,11 @@ static bool param_value(struct sema *m, const struct item *g, const struct param
     }
     struct cell like = p->choices != NULL ? own.list->at[0] : own;
     if (d != NULL) {
-        if (!read_define(m, d, out)) return false;
+        if (!read_define(d, out)) return false; /* told by check_define */
         if (e == NULL || like.kind == out->kind) return check_param(m, p, *out, p->name.span);
-        error_at(m, DIAG_define, NO_SPAN, "-D %s=%s: '%s' is %s", d->name, d->value, p->name.text,
-                 like.kind == CELL_TYPE ? "an element type" : "an integer");
+        define_error(m, d,
+                     arena_printf(m->scratch, "'%s' is %s", p->name.text,
+                                  like.kind == CELL_TYPE ? "an element type" : "an integer"));
         return false;
     }
     if (e == NULL) {
@@ -369,6 +376,7 @@ struct module *sema_analyse(struct session *s, struct ast *ast, const struct sem
         .s = s, .a = s->arena, .scratch = arena_new(), .o = o, .ast = ast, .first_variant = true};
     out->ast = ast;
     m.file.a = s->arena;
+    m.define_told = NEW_N(s->arena, bool, o->n_defines + 1);
     declare_file(&m);
     for (size_t i = 0; i < o->n_graphs; i++) check_choice(&m, o->graphs[i]);
     for (size_t i = 0; i < o->n_defines; i++) check_define(&m, &o->defines[i]);

@@ -61,21 +61,18 @@ static bool check_operand(struct sema *m, struct application *x, int i)
     return false;
 }
 
+/* Scalars alone give a scalar (rank 0); constants alone are no business of the graph. */
 static bool check_operands(struct sema *m, struct application *x)
 {
-    bool ok = true, scalars = false, tensors = false;
+    bool ok = true, any = false;
     for (int i = 0; i < ops[x->id].n_in; i++)
         if (x->cell[i].kind == CELL_POISON) return false;
     for (int i = 0; i < ops[x->id].n_in; i++) {
         if (!check_operand(m, x, i)) ok = false;
-        else if (x->in[i] != NULL && x->in[i]->rank > 0) tensors = true;
-        else if (x->in[i] != NULL) scalars = true;
+        else if (x->in[i] != NULL) any = true;
     }
-    if (!ok || tensors) return ok;
-    if (scalars)
-        error_at(m, DIAG_unsupported, x->span, "not supported yet: '%s' on scalars alone",
-                 ops[x->id].name);
-    else error_at(m, DIAG_kind, x->span, "'%s' needs a tensor among its operands", ops[x->id].name);
+    if (!ok || any) return ok;
+    error_at(m, DIAG_kind, x->span, "'%s' needs a tensor among its operands", ops[x->id].name);
     return false;
 }
 
@@ -153,12 +150,10 @@ static struct cell make(struct sema *m, struct application *x, const struct shap
         op->in[i] = x->in[i];
         read_value(m, x->in[i]);
     }
-    if ((skip & ((1u << n) - 1)) == (1u << n) - 1)
-        skip &= ~1u; /* all skipped: an op has a result */
     struct cell cell[MAX_RESULTS];
     for (int i = 0; i < n; i++) {
         cell[i] = (struct cell){CELL_UNKNOWN};
-        if ((skip >> i & 1) != 0) continue;
+        if ((skip >> i & 1) != 0 && info->out[i].optional) continue;
         struct value *v = ir_value(m->a, m->g, VAL_TEMP, result_type(x, i));
         ir_shape(v, shape[i].rank, shape[i].dim);
         v->span = x->span;

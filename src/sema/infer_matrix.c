@@ -154,7 +154,7 @@ bool infer_conv(struct sema *m, struct application *x, struct shape *out)
         return false;
     }
     int n = in->rank - 2;
-    if (n > 2) {
+    if (n > 3) {
         error_at(m, DIAG_unsupported, x->span,
                  "not supported yet: convolution over %d spatial axes", n);
         return false;

@@ -107,6 +107,7 @@ struct sema {
     const struct sema_options *o;
     struct ast *ast;
     struct scope file;
+    bool *define_told;          /* by index in o->defines: a mistake in it was */
     bool has_imports;           /* refused ones: unknown names may be theirs */
     /* the graph at hand */
     struct graph *g;            /* NULL while constants of the file are evaluated */
