@@ -7,9 +7,6 @@ WEAK int cmd_target(struct session *s, const struct options *o) { (void)s; (void
 WEAK int cmd_doctor(struct session *s, const struct options *o) { (void)s; (void)o; return 70; }
 int cmd_check_plan(struct session *s, const struct options *o, const char *path);
 WEAK int cmd_check_plan(struct session *s, const struct options *o, const char *path) { (void)s; (void)o; (void)path; return 70; }
-WEAK bool gpu_build(struct session *s, struct arena *a, const struct build_request *r, struct build_result *out) { (void)s; (void)a; (void)r; (void)out; return false; }
-WEAK bool target_load(struct session *s, const char *spec, const struct gpu_search *o, struct target *out) { (void)s; (void)o; *out = (struct target){.name = spec, .json = "{}", .sm = 90, .multiprocessors = 132}; return true; }
-WEAK bool target_has_type(const void *t, enum dtype d) { (void)t; (void)d; return true; }
 WEAK bool plan_encode(struct session *s, struct arena *a, const struct plan *p, char **bytes, size_t *n) { (void)s; (void)a; (void)p; (void)bytes; (void)n; return false; }
 WEAK bool plan_decode(struct session *s, struct arena *a, const char *name, const char *bytes, size_t n, struct plan *out) { (void)s; (void)a; (void)name; (void)bytes; (void)n; (void)out; return false; }
 WEAK bool emit_launcher(struct session *s, const struct plan *p, const struct emit_options *o, struct buf *c, struct buf *h) { (void)s; (void)p; (void)o; (void)c; (void)h; return false; }

@@ -6,6 +6,11 @@
 
 #include "desc/desc.h"
 
+struct knob {
+    int64_t type, value;
+};
+typedef VEC(struct knob) knobs_vec;
+typedef VEC(const char *) words_vec;
 /* ---- libraries --------------------------------------------------------------------------- */
 
 struct gpu_search {
@@ -29,14 +34,15 @@ struct gpu_probe {
     int64_t cudnn_version;   /* 91900 */
     int driver_version;      /* 13000; 0 when there is no driver */
     VEC(struct gpu_tried) tried;
-    VEC(const char *) mapped; /* every libcudnn*, libnvrtc*, libcudart*, libcuda* file mapped */
-    struct gpu_device {
+    words_vec mapped; /* every libcudnn*, libnvrtc*, libcudart*, libcuda* file mapped */
+    struct gpu_device {         /* compute capability 9.0 is sm 90 */
         const char *name;
         int sm, multiprocessors;
         int64_t memory_bytes;
     } device[16];
     int n_devices;
     const char *device_error; /* why there is none */
+    const char *error;        /* what is wrong with cuDNN itself, NULL when nothing is */
 };
 /* Runs the helper to load everything and report. False with a diagnostic only when the helper cannot
  * run at all; what was not found is in the result. */
@@ -59,11 +65,6 @@ bool target_has_type(const void *target, enum dtype t); /* sema's prefer() */
 
 /* ---- building ---------------------------------------------------------------------------- */
 
-struct knob {
-    int64_t type, value;
-};
-typedef VEC(struct knob) knobs_vec;
-typedef VEC(const char *) words_vec;
 enum build_what {
     BUILD_FIRST,   /* heuristics A, B, FALLBACK: the first that builds */
     BUILD_ALL,     /* every one of them, built and listed */

@@ -1,5 +1,222 @@
-/* main: placeholder until the driver lands. */
-int main(void)
+/* fgc-build: the helper that builds plans. A request comes on standard input, its answer goes to
+ * standard output, both JSON; nothing else is read or written.
+ *
+ * Invariant: each heuristics query and each plan has a process of its own, forked from one that has
+ * opened the libraries and built nothing; so a plan's bytes do not depend on what was built before,
+ * and an engine that crashes or hangs costs only itself. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "gpu/build/device.h"
+#include "gpu/build/engines.h"
+#include "gpu/build/layout.h"
+
+static const char *text_of(const json_t *o, const char *key)
 {
-    return 0;
+    const char *t = json_string_value(json_object_get(o, key));
+    return t ? t : "";
+}
+
+static bool flag(const json_t *o, const char *key)
+{
+    return json_is_true(json_object_get(o, key));
+}
+
+/* ---- a process of its own for each piece of work ------------------------------------------ */
+
+struct work {
+    struct cudnn *c;
+    struct build *b;
+    const json_t *config; /* NULL: the heuristics query */
+    int out;
+};
+
+static void write_json(int fd, const json_t *j)
+{
+    char *text = json_dumps(j, JSON_COMPACT);
+    for (size_t n = strlen(text), put = 0; put < n;) {
+        ssize_t k = write(fd, text + put, n - put);
+        if (k < 0 && errno == EINTR) continue;
+        if (k <= 0) _exit(71);
+        put += (size_t)k;
+    }
+}
+
+static void do_work(void *data)
+{
+    struct work *w = data;
+    layout_wipe_stack();
+    if (w->b->host && w->c->cudnnCreate(&w->c->handle) != CUDNN_STATUS_SUCCESS) {
+        write_json(w->out, json_pack("{s:s, s:[s]}", "status", "NO_DEVICE", "reasons", cudnn_last_error(w->c)));
+        _exit(0);
+    }
+    write_json(w->out, w->config ? engines_build(w->c, w->b, w->config) : engines_list(w->c, w->b));
+    _exit(0);
+}
+
+static json_t *read_json(int fd)
+{
+    struct buf b = {0};
+    char part[65536];
+    for (ssize_t n; (n = read(fd, part, sizeof part)) != 0;) {
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) break;
+        buf_put(&b, part, (size_t)n);
+    }
+    json_t *j = b.n ? json_loadb(b.at, b.n, 0, NULL) : NULL;
+    buf_fini(&b);
+    return j;
+}
+
+/* Runs the work in a child; a crash or a hang becomes a status. */
+static json_t *in_child(struct work *w, unsigned limit_s)
+{
+    int ends[2], status = 0;
+    if (pipe(ends) != 0) return json_pack("{s:s, s:[s]}", "status", "crash", "reasons", strerror(errno));
+    pid_t child = fork();
+    if (child == 0) {
+        close(ends[0]);
+        w->out = ends[1];
+        alarm(limit_s);
+        heap_restart();
+        layout_on_stack(do_work, w);
+        _exit(0);
+    }
+    close(ends[1]);
+    json_t *reply = read_json(ends[0]);
+    close(ends[0]);
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+    if (reply) return reply;
+    if (child > 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+        return json_pack("{s:s, s:[o]}", "status", "timeout", "reasons", json_sprintf("not done after %u s", limit_s));
+    return json_pack("{s:s, s:[o]}", "status", "crash", "reasons",
+                     child > 0 && WIFSIGNALED(status) ? json_sprintf("the process ended by signal %d", WTERMSIG(status))
+                                                      : json_sprintf("the process gave no answer"));
+}
+
+/* ---- requests ----------------------------------------------------------------------------- */
+
+/* NULL, or why this engine is barred before anything is built. */
+static const char *barred(const json_t *request, const json_t *config)
+{
+    json_t *numerical = json_object_get(config, "numerical"), *note;
+    size_t i;
+    json_array_foreach(numerical, i, note) {
+        const char *word = json_string_value(note);
+        if (flag(request, "deterministic") && strcmp(word, "NONDETERMINISTIC") == 0)
+            return "its results may differ from run to run, which --deterministic bars";
+        if (flag(request, "exact_f32") && (strcmp(word, "TENSOR_CORE") == 0 || strcmp(word, "DOWN_CONVERT_INPUTS") == 0))
+            return "it rounds f32 operands to TF32 or less, which the specification does not allow";
+    }
+    return NULL;
+}
+
+static json_t *candidate(struct cudnn *c, struct build *b, const json_t *request, json_t *config)
+{
+    const char *why = barred(request, config);
+    unsigned limit = (unsigned)json_integer_value(json_object_get(request, "time_limit_s"));
+    struct work w = {.c = c, .b = b, .config = config};
+    json_t *one = why ? json_pack("{s:s, s:[s]}", "status", "notes", "reasons", why) : in_child(&w, limit ? limit : 300);
+    json_object_update(one, config);
+    return one;
+}
+
+static void build_plans(struct cudnn *c, struct build *b, const json_t *request, json_t *reply)
+{
+    const char *what = text_of(request, "what");
+    json_t *list, *candidates = json_array(), *config;
+    size_t i;
+    json_object_set_new(reply, "candidates", candidates);
+    if (strcmp(what, "one") == 0) {
+        list = json_pack("{s:[o], s:[]}", "configs",
+                         json_pack("{s:s, s:i, s:O, s:O, s:[], s:[]}", "mode", "lock", "rank", 0, "engine",
+                                   json_object_get(request, "engine"), "knobs", json_object_get(request, "knobs"),
+                                   "numerical", "behavior"),
+                         "refusals");
+    } else {
+        struct work w = {.c = c, .b = b};
+        list = in_child(&w, 300);
+    }
+    if (json_object_get(list, "status")) {
+        json_object_set(reply, "error", json_array_get(json_object_get(list, "reasons"), 0));
+        return;
+    }
+    json_object_set(reply, "refusals", json_object_get(list, "refusals"));
+    json_t *configs = json_object_get(list, "configs");
+    size_t usable = 0;
+    json_array_foreach(configs, i, config) usable += barred(request, config) == NULL;
+    json_object_set_new(reply, "n_supported", json_integer((json_int_t)usable));
+    if (strcmp(what, "count") == 0) return;
+    json_array_foreach(configs, i, config) {
+        json_t *one = candidate(c, b, request, config);
+        json_array_append_new(candidates, one);
+        if (strcmp(what, "first") == 0 && json_object_get(one, "plan")) break;
+    }
+}
+
+static bool open_standin(json_t *reply)
+{
+    char path[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 32);
+    if (n > 0) {
+        path[n] = '\0';
+        char *slash = strrchr(path, '/');
+        strcpy(slash ? slash : path, "/standin/libcuda.so.1");
+        if (dlopen(path, RTLD_NOW | RTLD_GLOBAL)) return true;
+    }
+    json_object_set_new(reply, "error", json_sprintf("the stand-in for libcuda cannot be opened: %s", n > 0 ? dlerror() : "no /proc"));
+    return false;
+}
+
+static void serve(struct cudnn *c, const json_t *request, json_t *reply)
+{
+    const char *what = text_of(request, "what"), *tree = text_of(request, "tree"), *why = NULL;
+    if (strcmp(what, "probe") == 0) {
+        libraries_report(reply);
+        device_list(reply);
+        return;
+    }
+    if (strcmp(what, "dump") == 0) {
+        device_dump(c, reply);
+        return;
+    }
+    struct build b = {.target = text_of(request, "target"), .host = flag(request, "host"), .workspace_limit = -1};
+    b.graph = desc_read(c->arena, tree, strlen(tree), &why);
+    if (!b.graph) {
+        json_object_set_new(reply, "error", json_sprintf("the request's descriptor tree: %s", why));
+        return;
+    }
+    json_t *limit = json_object_get(request, "workspace_limit");
+    if (limit) b.workspace_limit = json_integer_value(limit);
+    build_plans(c, &b, request, reply);
+}
+
+int main(int argc, char **argv)
+{
+    const char *why = NULL;
+    (void)argc;
+    layout_fix_process(argv, &why);
+    if (chdir("/") != 0) return 70;
+    json_t *request = read_json(STDIN_FILENO), *reply = json_pack("{}");
+    if (!json_is_object(request)) {
+        write_json(STDOUT_FILENO, json_pack("{s:s}", "error", "the request is not JSON"));
+        return 0;
+    }
+    struct cudnn c = {.arena = arena_new()};
+    bool ok = true;
+    if (!flag(request, "host")) {
+        ok = open_standin(reply);
+        if (ok && !layout_reserve(&why)) json_object_set_new(reply, "layout", json_string(why));
+    }
+    json_object_set_new(reply, "reproducible", json_boolean(why == NULL));
+    if (why) json_object_set_new(reply, "not_reproducible_why", json_string(why));
+    bool opened = ok && libraries_open(&c, request, reply);
+    if (opened || (ok && strcmp(text_of(request, "what"), "probe") == 0)) serve(&c, request, reply);
+    write_json(STDOUT_FILENO, reply);
+    _exit(0);
 }

@@ -1,0 +1,118 @@
+/* layout: fixes the helper's address space. See layout.h. */
+#include "gpu/build/layout.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/personality.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+enum { PAGE = 4096, MAX_MAPPINGS = 4096 };
+
+void layout_fix_process(char **argv, const char **why)
+{
+    *why = NULL;
+    int now = personality(0xffffffff);
+    if (now >= 0 && (now & ADDR_NO_RANDOMIZE)) return;
+    if (now < 0 || personality((unsigned long)now | ADDR_NO_RANDOMIZE) < 0) {
+        *why = "address randomisation cannot be turned off (personality is refused)";
+        return;
+    }
+    char *none[] = {NULL};
+    execve("/proc/self/exe", argv, none);
+    *why = "the helper cannot start itself again (/proc is not there)";
+}
+
+size_t layout_mappings(struct mapping *out, size_t most)
+{
+    FILE *f = fopen("/proc/self/maps", "r");
+    size_t n = 0;
+    char line[1024];
+    while (f && fgets(line, sizeof line, f)) {
+        unsigned long from, to;
+        if (sscanf(line, "%lx-%lx", &from, &to) != 2) continue;
+        if (n && out[n - 1].to == from)
+            out[n - 1].to = to;
+        else if (n < most)
+            out[n++] = (struct mapping){from, to};
+    }
+    if (f) fclose(f);
+    return n;
+}
+
+static void open_system_libraries(void)
+{
+    static const char *const names[] = {"libdl.so.2", "librt.so.1", "libpthread.so.0", "libm.so.6",
+                                        "libgcc_s.so.1", "libstdc++.so.6", "libz.so.1"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) dlopen(names[i], RTLD_NOW | RTLD_GLOBAL);
+}
+
+bool layout_reserve(const char **why)
+{
+    static struct mapping maps[MAX_MAPPINGS];
+    open_system_libraries();
+    size_t n = layout_mappings(maps, MAX_MAPPINGS);
+    uintptr_t at = LIBRARY_CEILING;
+    for (size_t i = 0; i <= n; i++) {
+        uintptr_t from = i < n ? maps[i].from : at, to = i < n ? maps[i].to : at;
+        if (to <= at) continue;
+        if (from > 0x7fffffffffff) break; /* vsyscall */
+        /* The kernel's own stack grows down: its guard is left to it. */
+        if (from > at + (1 << 21) &&
+            mmap((void *)at, from - at - (1 << 20), PROT_NONE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0) == MAP_FAILED) {
+            *why = "the address space above the libraries cannot be reserved";
+            return false;
+        } else if (from > at && from <= at + (1 << 21)) {
+            mmap((void *)at, from - at, PROT_NONE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+        }
+        at = to;
+    }
+    return true;
+}
+
+struct call {
+    void (*f)(void *);
+    void *data;
+};
+static struct call pending; /* makecontext passes ints only */
+static ucontext_t caller, callee;
+
+static void start(void)
+{
+    pending.f(pending.data);
+}
+
+void layout_on_stack(void (*f)(void *data), void *data)
+{
+    void *want = (void *)STACK_BASE;
+    void *stack = mmap(want, STACK_SIZE, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    if (stack != want) {
+        fprintf(stderr, "fgc-build: the address range of the stack is taken\n");
+        _exit(70);
+    }
+    madvise(stack, STACK_SIZE, MADV_NOHUGEPAGE);
+    pending = (struct call){f, data};
+    getcontext(&callee);
+    callee.uc_stack.ss_sp = stack;
+    callee.uc_stack.ss_size = STACK_SIZE;
+    callee.uc_link = &caller;
+    makecontext(&callee, start, 0);
+    swapcontext(&caller, &callee);
+}
+
+__attribute__((noinline)) void layout_wipe_stack(void)
+{
+    volatile char here = 0;
+    uintptr_t sp = (uintptr_t)&here;
+    if (sp < STACK_BASE || sp >= STACK_BASE + STACK_SIZE) return;
+    uintptr_t top = (sp - 1024) / PAGE * PAGE;
+    madvise((void *)STACK_BASE, top - STACK_BASE, MADV_DONTNEED);
+    /* The rest of the page, short of this frame and what memset itself needs. */
+    for (volatile char *p = (volatile char *)top; (uintptr_t)p < sp - 512; p++) *p = 0;
+}

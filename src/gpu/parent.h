@@ -1,0 +1,19 @@
+/* parent: what the files of the calling process's side share. */
+#ifndef FGC_GPU_PARENT_H
+#define FGC_GPU_PARENT_H
+
+#include <jansson.h>
+
+#include "gpu/gpu.h"
+
+/* Adds the candidate lists of the search to the request, runs fgc-build, and returns its answer. NULL with a
+ * diagnostic when it cannot run, hangs or answers nonsense. */
+json_t *helper_ask(struct session *s, const struct gpu_search *o, json_t *request, int time_limit_s);
+/* [{where, path}...] for each library, in the order to be tried; python: with python3's packages. */
+json_t *search_cudnn(struct session *s, const struct gpu_search *o, bool python);
+json_t *search_nvrtc(struct session *s, const struct gpu_search *o, bool python);
+bool search_may_ask_python(const struct gpu_search *o);
+/* Checks a device description and fills json, sm and multiprocessors. */
+bool target_parse(struct session *s, const char *spec, const char *text, size_t n, struct target *out);
+
+#endif
