@@ -1,0 +1,30 @@
+/* interp, inside: what its kernels share. */
+#ifndef FGC_INTERP_INTERNAL_H
+#define FGC_INTERP_INTERNAL_H
+
+#include "interp/interp.h"
+
+/* One operator on its way. Operands and results as arrays; bounds are wanted when out[0]->bound is
+ * there. Scalars and constants come as arrays of one element and rank 0. */
+struct eval {
+    const struct op *op;
+    struct array *in[MAX_OPERANDS];
+    struct array *out[MAX_RESULTS];
+};
+
+/* f(data, from, to) for disjoint ranges that cover [0, n), on all processors; every index is computed
+ * by one call alone, so results do not depend on how many there are. */
+void parallel_for(int64_t n, void (*f)(void *data, int64_t from, int64_t to), void *data);
+
+/* Steps through an output's index space and gives an operand's flat index, broadcasting size 1. */
+int64_t broadcast_index(const struct array *out, const struct array *in, int64_t flat);
+
+void eval_pointwise(struct eval *e);
+void eval_reduce(struct eval *e);
+void eval_conv(struct eval *e);
+void eval_matmul(struct eval *e);
+void eval_sdpa(struct eval *e);
+
+const struct attr *eval_attr(const struct eval *e, const char *name);
+
+#endif
