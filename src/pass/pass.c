@@ -14,16 +14,6 @@ const struct pass passes[] = {
 };
 const size_t n_passes = COUNT_OF(passes);
 
-void pass_replace_uses(struct graph *g, const struct value *from, struct value *to)
-{
-    for (size_t k = 0; k < g->ops.n; k++) {
-        struct op *op = g->ops.at[k];
-        for (int j = 0; j < ops[op->id].n_in; j++) {
-            if (op->in[j] == from) op->in[j] = to;
-        }
-    }
-}
-
 const char *pass_dims_text(struct arena *a, int rank, const int64_t *dim)
 {
     const char *text = "[";

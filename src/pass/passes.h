@@ -28,7 +28,6 @@ static inline bool in_memory(const struct value *v)
 {
     return v->stored;
 }
-void pass_replace_uses(struct graph *g, const struct value *from, struct value *to);
 /* An operator of the component that reads or makes v: the place to complain about v at. */
 struct op *pass_op_at(const struct component *c, const struct value *v);
 /* "[16, 512]": dims or strides for messages, in the arena. */

@@ -3,16 +3,25 @@
  *
  * Invariant: every value keeps its numbers. A cast is folded into its producer only when nobody
  * else reads the unrounded result and no declared type asked for a rounding of its own in between.
- */
+ * One walk over the ops: replaced values are looked up, not searched for. */
 #include "pass/passes.h"
 
-static void remove_op(struct graph *g, const struct op *dead)
+struct reading {
+    int *count;             /* by value id: operand slots that read it */
+    struct value **instead; /* by value id: what its readers read now; NULL: itself */
+};
+
+static struct value *current(const struct reading *r, struct value *v)
 {
-    size_t n = 0;
-    for (size_t k = 0; k < g->ops.n; k++) {
-        if (g->ops.at[k] != dead) g->ops.at[n++] = g->ops.at[k];
-    }
-    g->ops.n = n;
+    while (r->instead[v->id]) v = r->instead[v->id];
+    return v;
+}
+
+static void replace(struct reading *r, struct value *from, struct value *to)
+{
+    r->instead[from->id] = to;
+    r->count[to->id] += r->count[from->id];
+    r->count[from->id] = 0;
 }
 
 /* `to` becomes the result of the op that makes `from`. */
@@ -26,40 +35,55 @@ static void take_over(struct value *from, struct value *to)
 
 /* A cast to the type the value has: its readers read the value itself, or the value is made under
  * the cast's name. Copies from one interface tensor to another stay. */
-static bool drop_no_op(struct graph *g, struct op *cast)
+static bool drop_no_op(struct reading *r, struct op *cast)
 {
     struct value *x = cast->in[0], *y = cast->out[0];
     if (x->type != y->type || x->rank == 0) return false;
-    if (y->role == VAL_TEMP && !y->stored) {
-        pass_replace_uses(g, y, x);
-    } else if (x->role == VAL_TEMP && !x->stored) {
-        take_over(x, y);
-        pass_replace_uses(g, x, y);
+    bool keep_x = y->role == VAL_TEMP && !y->stored;
+    if (!keep_x && (x->role != VAL_TEMP || x->stored)) return false;
+    r->count[x->id]--;
+    if (keep_x) {
+        replace(r, y, x);
     } else {
-        return false;
+        take_over(x, y);
+        replace(r, x, y);
     }
-    remove_op(g, cast);
     return true;
 }
 
-static bool fold_into_producer(struct graph *g, struct op *cast)
+static bool fold_into_producer(struct reading *r, struct op *cast)
 {
     struct value *x = cast->in[0], *y = cast->out[0];
     if (x->role != VAL_TEMP || x->pinned || x->stored || !x->producer) return false;
-    if (x->producer->id == OP_cast || ir_uses(g, x) != 1) return false;
+    if (x->producer->id == OP_cast || r->count[x->id] != 1) return false;
     take_over(x, y);
-    remove_op(g, cast);
+    r->count[x->id] = 0;
     return true;
+}
+
+static void read_current(const struct reading *r, struct op *op)
+{
+    for (int j = 0; j < ops[op->id].n_in; j++) op->in[j] = current(r, op->in[j]);
 }
 
 bool pass_simplify(struct session *s, struct graph *g)
 {
     (void)s;
-    size_t k = 0;
-    while (k < g->ops.n) {
-        struct op *op = g->ops.at[k];
-        bool gone = op->id == OP_cast && (drop_no_op(g, op) || fold_into_producer(g, op));
-        if (!gone) k++;
+    struct arena *a = arena_new();
+    struct reading r = {NEW_N(a, int, g->values.n + 1), NEW_N(a, struct value *, g->values.n + 1)};
+    for (size_t k = 0; k < g->ops.n; k++) {
+        const struct op *op = g->ops.at[k];
+        for (int j = 0; j < ops[op->id].n_in; j++) r.count[op->in[j]->id]++;
     }
+    size_t n = 0;
+    for (size_t k = 0; k < g->ops.n; k++) {
+        struct op *op = g->ops.at[k];
+        read_current(&r, op);
+        bool gone = op->id == OP_cast && (drop_no_op(&r, op) || fold_into_producer(&r, op));
+        if (!gone) g->ops.at[n++] = op;
+    }
+    g->ops.n = n;
+    for (size_t k = 0; k < n; k++) read_current(&r, g->ops.at[k]); /* replaced further down */
+    arena_free(a);
     return true;
 }

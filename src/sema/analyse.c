@@ -273,7 +273,7 @@ static struct graph *begin_graph(struct sema *m, const struct item *item, struct
     m->g = g;
     m->body = body;
     m->usage.n = 0;
-    m->n_promises = 0;
+    m->n_promises = m->n_inlined = 0;
     m->too_large = m->too_deep = false;
     m->errors_before = m->n_errors;
     return g;
@@ -336,7 +336,9 @@ static void analyse_graph(struct sema *m, struct item *item, struct module *out)
         struct graph *g = begin_graph(m, item, &body);
         bind_params(m, item, pick, n);
         graph_body(m, item);
-        if (m->n_errors == m->errors_before && count > 0 && is_whole(m, g)) finish_graph(m, g, out);
+        bool whole = m->n_errors == m->errors_before && count > 0 && is_whole(m, g);
+        assert(whole || m->s->n_errors > 0); /* poison comes from a mistake that was told */
+        if (whole) finish_graph(m, g, out);
         m->body = NULL;
         m->first_variant = false;
         advance(pick, n, item->params.n);

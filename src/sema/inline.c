@@ -73,7 +73,6 @@ static bool bind_parameters(struct sema *m, const struct item *fn, const struct 
         const struct param *p = &fn->params.at[i];
         struct sym *sym = scope_add(m->body, SYM_PARAM, p->name, NULL);
         if (sym == NULL) continue; /* given twice in the definition: reported there */
-        sym->defined = true;
         if (has[i]) sym->cell = given[i];
         else if (p->def != NULL) sym->cell = eval(m, p->def);
         else {
@@ -82,6 +81,7 @@ static bool bind_parameters(struct sema *m, const struct item *fn, const struct 
             diag_note(m->s, d, p->name.span, "'%s' is declared here", p->name.text);
             ok = false;
         }
+        sym->defined = true; /* not before: a default cannot use itself */
     }
     return ok;
 }
@@ -138,11 +138,7 @@ static struct cell run_body(struct sema *m, const struct item *fn, int n, unsign
 static bool promise_holds(struct sema *m, const struct item *fn, const struct cell *given,
                           const bool *has, const struct arguments *args)
 {
-    if (fn->params.n == 0 || !has[0]) {
-        error_at(m, DIAG_promise, args->callee.span,
-                 "epilogue '%s' has no first argument to follow", fn->name.text);
-        return false;
-    }
+    if (fn->params.n == 0 || !has[0]) return fn->params.n > 0; /* told elsewhere */
     if (given[0].kind == CELL_POISON) return true;
     const struct op *by = given[0].kind == CELL_TENSOR ? given[0].v->producer : NULL;
     if (by != NULL && (ops[by->id].family == FAM_conv || ops[by->id].family == FAM_matmul))
@@ -159,6 +155,16 @@ static bool promise_holds(struct sema *m, const struct item *fn, const struct ce
     return false;
 }
 
+/* Calls that call twice each grow without bound long before they are deep. */
+static bool too_many(struct sema *m, struct span at)
+{
+    if (m->n_inlined++ < MAX_INLINED) return false;
+    if (!m->too_large)
+        error_at(m, DIAG_too_large, at, "more than %d calls are inlined here", MAX_INLINED);
+    m->too_large = true;
+    return true;
+}
+
 struct cell inline_call(struct sema *m, struct sym *fn, const struct arguments *args, int n,
                         unsigned skip)
 {
@@ -168,7 +174,7 @@ struct cell inline_call(struct sema *m, struct sym *fn, const struct arguments *
     struct cell *given = NEW_N(m->scratch, struct cell, item->params.n + 1);
     bool *has = NEW_N(m->scratch, bool, item->params.n + 1);
     if (!match_arguments(m, item, args, given, has) || fn->cyclic) return POISON;
-    if (too_deep(m, args->callee.span)) return POISON;
+    if (too_deep(m, args->callee.span) || too_many(m, args->callee.span)) return POISON;
     bool is_epilogue = item->kind == ITEM_EPILOGUE;
     if (is_epilogue && !promise_holds(m, item, given, has, args)) return POISON;
 

@@ -9,7 +9,8 @@
 
 #define MAX_DEPTH 300      /* nested expressions and inlined calls together */
 #define MAX_VARIANTS 64
-#define MAX_GRAPH_OPS 4000000
+#define MAX_GRAPH_OPS 1000000
+#define MAX_INLINED 1000000 /* calls, in one graph */
 #define MAX_RETURNS 32     /* results of one fn */
 
 /* ---- what an expression yields ----------------------------------------------------------- */
@@ -117,6 +118,7 @@ struct sema {
     const struct stmt *stmt;    /* the binding at hand */
     struct promise *promise;
     int n_promises;
+    int n_inlined;
     int depth;
     size_t n_errors;            /* found so far, repeated ones included */
     size_t errors_before;       /* n_errors when the graph at hand was begun */

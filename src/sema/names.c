@@ -50,6 +50,18 @@ static void check_name(struct names *x, struct name name)
     x->m->body = NULL;
 }
 
+/* What an epilogue calls by name; what its fns call is seen when they are inlined. */
+static void check_promise(struct names *x, struct name name)
+{
+    enum op_id id = op_find(name.text);
+    if (id == OP_none || x->function->sym->kind != SYM_EPILOGUE) return;
+    if (ops[id].family == FAM_pointwise || ops[id].family == FAM_reduction) return;
+    error_at(
+        x->m, DIAG_promise, name.span,
+        "'%s' in epilogue '%s': only pointwise operators and reductions can stay in the kernel",
+        name.text, x->function->sym->name);
+}
+
 static void check_callee(struct names *x, const struct expr *e)
 {
     struct name name = e->path.at[0];
@@ -62,6 +74,7 @@ static void check_callee(struct names *x, const struct expr *e)
             vec_push(x->m->scratch, &x->function->calls, edge);
         return;
     }
+    check_promise(x, name);
     if (op_find(name.text) != OP_none || constant_function(name.text) || is_later(name.text) ||
         x->m->has_imports)
         return;
@@ -153,6 +166,9 @@ static void check_function(struct sema *m, struct function *all, struct sym *sym
         declare(m, &body, SYM_PARAM, p->name);
         check_expr(&x, p->def);
     }
+    if (item->kind == ITEM_EPILOGUE && item->params.n == 0)
+        error_at(m, DIAG_promise, item->name.span, "epilogue '%s' has no first argument to follow",
+                 item->name.text);
     declare_body(m, &body, item);
     bool returned = false;
     for (size_t i = 0; i < item->body.n; i++) check_stmt(&x, item, i, &returned);
