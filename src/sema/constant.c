@@ -210,7 +210,6 @@ struct cell constant_in(struct sema *m, struct cell a, struct cell list, struct 
         error_at(m, DIAG_kind, at, "'in' needs a list on its right, not %s", kind_words(list));
         return POISON;
     }
-    if (a.kind == CELL_UNKNOWN) return a;
     for (size_t i = 0; i < list.list->n; i++) {
         struct cell c = constant_binary(m, AST_EQ, a, list.list->at[i], at);
         if (c.kind != CELL_BOOL || c.b) return c;
