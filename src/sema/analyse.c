@@ -62,9 +62,12 @@ static void declare_file(struct sema *m)
                                           [ITEM_EPILOGUE] = SYM_EPILOGUE};
     for (size_t i = 0; i < m->ast->items.n; i++) {
         struct item *item = m->ast->items.at[i];
-        if (item->kind == ITEM_ERROR) continue;
+        if (item->kind == ITEM_ERROR) {
+            m->torn = true;
+            continue;
+        }
         if (item->kind == ITEM_IMPORT) {
-            m->has_imports = true;
+            m->torn = true;
             error_at(m, DIAG_unsupported, item->span, "not supported yet: import");
             continue;
         }
@@ -380,8 +383,8 @@ struct module *sema_analyse(struct session *s, struct ast *ast, const struct sem
     m.file.a = s->arena;
     m.define_told = NEW_N(s->arena, bool, o->n_defines + 1);
     declare_file(&m);
-    for (size_t i = 0; i < o->n_graphs; i++) check_choice(&m, o->graphs[i]);
-    for (size_t i = 0; i < o->n_defines; i++) check_define(&m, &o->defines[i]);
+    for (size_t i = 0; i < o->n_graphs && !m.torn; i++) check_choice(&m, o->graphs[i]);
+    for (size_t i = 0; i < o->n_defines && !m.torn; i++) check_define(&m, &o->defines[i]);
     check_functions(&m);
     file_constants(&m);
     for (size_t i = 0; i < m.file.syms.n && !s->diags_full; i++) {

@@ -45,6 +45,7 @@ void declare_body(struct sema *m, struct scope *s, const struct item *item)
 {
     for (size_t i = 0; i < item->body.n; i++) {
         struct stmt *st = item->body.at[i];
+        if (st->kind == STMT_ERROR) s->torn = true;
         if (st->kind == STMT_CONST) declare_all(m, s, SYM_CONST, st);
         if (item->kind != ITEM_GRAPH) continue;
         if (st->kind == STMT_INPUT) declare_all(m, s, SYM_INPUT, st);

@@ -139,7 +139,7 @@ static struct cell call_operator(struct sema *m, enum op_id id, const struct arg
 
 static struct cell unknown_callee(struct sema *m, const struct expr *e, struct name callee)
 {
-    if (m->has_imports) return refuse(m, e);
+    if (is_torn(m)) return refuse(m, e);
     struct diag *d = error_at(m, DIAG_unknown_operator, callee.span,
                               "unknown operator or function '%s'", callee.text);
     suggest(m, d, callee.text, true);

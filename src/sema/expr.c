@@ -106,7 +106,7 @@ static struct cell list(struct sema *m, const struct expr *e)
 static struct cell name(struct sema *m, const struct expr *e)
 {
     if (e->path.n == 1) return lookup(m, e->path.at[0]);
-    if (!m->has_imports)
+    if (!is_torn(m))
         error_at(m, DIAG_unknown_name, e->span, "unknown name '%s'", path_text(m, &e->path));
     return POISON;
 }

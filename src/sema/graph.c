@@ -186,13 +186,6 @@ static void check_uses(struct sema *m, const struct item *item, const struct sco
                  item->name.text);
 }
 
-static bool has_error_stmt(const struct item *item)
-{
-    for (size_t i = 0; i < item->body.n; i++)
-        if (item->body.at[i]->kind == STMT_ERROR) return true;
-    return false;
-}
-
 void graph_body(struct sema *m, struct item *item)
 {
     const struct stmt *compute = NULL;
@@ -216,6 +209,6 @@ void graph_body(struct sema *m, struct item *item)
         if (m->s->diags_full) return;
     }
     m->stmt = NULL;
-    if (has_error_stmt(item)) return;
+    if (m->body->torn) return;
     check_uses(m, item, m->body);
 }

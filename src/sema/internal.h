@@ -68,6 +68,7 @@ struct scope {
     struct arena *a;
     VEC(struct sym *) syms;
     struct map *map;
+    bool torn;              /* a statement could not be read: it may be what defines a name */
 };
 struct sym *scope_find(const struct scope *s, const char *name);
 /* Adds a name; when it is there already, returns NULL and sets *before to it. */
@@ -109,7 +110,7 @@ struct sema {
     struct ast *ast;
     struct scope file;
     bool *define_told;          /* by index in o->defines: a mistake in it was */
-    bool has_imports;           /* refused ones: unknown names may be theirs */
+    bool torn;                  /* an import was refused, or an item could not be read */
     /* the graph at hand */
     struct graph *g;            /* NULL while constants of the file are evaluated */
     VEC(struct usage) usage;
@@ -137,6 +138,8 @@ void hint(struct sema *m, struct diag *d, const char *fmt, ...) PRINTF_LIKE(3, 4
 
 /* scope.c */
 struct cell lookup(struct sema *m, struct name name);          /* in an expression; reports */
+/* True when an unknown name may be defined in text that could not be read: stay silent. */
+bool is_torn(const struct sema *m);
 struct cell predeclared(struct sema *m, const char *name);     /* POISON when it is none */
 void warn_shadow(struct sema *m, struct name name);
 void suggest(struct sema *m, struct diag *d, const char *word, bool callable);

@@ -43,7 +43,7 @@ static void check_name(struct names *x, struct name name)
 {
     struct sym *sym = scope_find(x->body, name.text);
     if (sym != NULL) sym->used = true;
-    if (known_value(x, name.text) || x->m->has_imports) return;
+    if (known_value(x, name.text) || (x->m->torn || x->body->torn)) return;
     x->m->body = x->body;
     struct diag *d = error_at(x->m, DIAG_unknown_name, name.span, "unknown name '%s'", name.text);
     suggest(x->m, d, name.text, false);
@@ -76,7 +76,7 @@ static void check_callee(struct names *x, const struct expr *e)
     }
     check_promise(x, name);
     if (op_find(name.text) != OP_none || constant_function(name.text) || is_later(name.text) ||
-        x->m->has_imports)
+        (x->m->torn || x->body->torn))
         return;
     if (strcmp(name.text, "dim") == 0 || strcmp(name.text, "rank") == 0 ||
         strcmp(name.text, "type") == 0)

@@ -152,6 +152,8 @@ static struct cell early(struct sema *m, struct sym *sym, struct name name)
     return POISON;
 }
 
+bool is_torn(const struct sema *m) { return m->torn || (m->body != NULL && m->body->torn); }
+
 struct cell lookup(struct sema *m, struct name name)
 {
     struct sym *sym = m->body != NULL ? scope_find(m->body, name.text) : NULL;
@@ -166,7 +168,7 @@ struct cell lookup(struct sema *m, struct name name)
         return sym->defined ? sym->cell : early(m, sym, name);
     }
     struct cell c = predeclared(m, name.text);
-    if (c.kind != CELL_POISON || m->has_imports) return c;
+    if (c.kind != CELL_POISON || is_torn(m)) return c;
     if (op_find(name.text) != OP_none || constant_function(name.text)) {
         error_at(m, DIAG_kind, name.span, "'%s' is an operator, not a value", name.text);
         return POISON;

@@ -39,7 +39,7 @@ enum dtype type_named(struct sema *m, struct name name)
         return DT_none;
     }
     enum dtype t = dtype_find(name.text);
-    if (t != DT_none || m->has_imports) return t;
+    if (t != DT_none || is_torn(m)) return t;
     struct diag *d = error_at(m, DIAG_unknown_name, name.span, "unknown element type '%s'",
                               name.text);
     const char *at[N_DTYPES];
