@@ -103,10 +103,21 @@ struct desc *lower_value(struct lowering *l, const struct value *v)
         d = tensor(l, v->uid, v->type, l->rank, ones, ones, 16);
         desc_set_i64(l->arena, d, DESC_ATTR_TENSOR_IS_VIRTUAL, true);
     } else {
-        d = tensor(l, v->uid, v->type, v->rank, v->dim, v->stride, v->align);
+        enum dtype type = v->stored && v->type == DT_bool ? DT_i8 : v->type;
+        d = tensor(l, v->uid, type, v->rank, v->dim, v->stride, v->align);
         if (!v->stored) desc_set_i64(l->arena, d, DESC_ATTR_TENSOR_IS_VIRTUAL, true);
     }
     return l->tensor[v->id] = d;
+}
+
+struct desc *lower_condition(struct lowering *l, const struct op *origin, const struct value *v)
+{
+    struct desc *d = lower_value(l, v);
+    if (!v->stored) return d;
+    struct desc *zero = lower_literal(l, DT_f32, 0);
+    struct desc *keep = lower_virtual(l, DT_bool, v->rank, v->dim);
+    lower_pw(l, origin, "CMP_NEQ", "FLOAT", d, zero, NULL, keep);
+    return keep;
 }
 
 /* ---- the operators --------------------------------------------------------------------------- */
@@ -138,6 +149,9 @@ struct desc_graph *desc_lower(struct session *s, const struct graph *g)
         if (v->rank > l.rank) l.rank = v->rank;
     }
     l.most = lower_bounds(s->arena, g);
+    for (size_t k = 0; k < g->ops.n; k++) {
+        l.has_matmul = l.has_matmul || ops[g->ops.at[k]->id].family == FAM_matmul;
+    }
     bool ok = true;
     for (size_t k = 0; k < g->ops.n; k++) ok = builders[g->ops.at[k]->id](&l, g->ops.at[k]) && ok;
     return ok ? l.out : NULL;

@@ -12,9 +12,10 @@ struct lowering {
     const struct graph *graph;
     struct desc_graph *out;
     struct desc **tensor; /* by value id; NULL until a descriptor is made */
-    int rank;             /* of the graph's tensors: by-value tensors have it too */
-    int64_t next_uid;     /* after those of the graph's values */
-    double *most;         /* by value id: a bound of the magnitude of integers */
+    bool has_matmul;
+    int rank;         /* of the graph's tensors: by-value tensors have it too */
+    int64_t next_uid; /* after those of the graph's values */
+    double *most;     /* by value id: a bound of the magnitude of integers */
     int n_made[N_DESC_KINDS];
 };
 
@@ -22,8 +23,11 @@ struct lowering {
 typedef bool lower_fn(struct lowering *l, const struct op *op);
 lower_fn lower_conv, lower_matmul, lower_sdpa, lower_reduction, lower_pointwise;
 
-/* The tensor descriptor of a value of the graph, made at its first use. */
+/* The tensor descriptor of a value of the graph, made at its first use. A stored bool is INT8, one
+ * byte of 0 or 1: cuDNN 9.19 packs the BOOLEAN tensors of memory eight to a byte. */
 struct desc *lower_value(struct lowering *l, const struct value *v);
+/* A bool value as a condition: a BOOLEAN register, made from memory's bytes where it is stored. */
+struct desc *lower_condition(struct lowering *l, const struct op *origin, const struct value *v);
 /* A tensor of the lowering's own: a register (virtual), row-major. */
 struct desc *lower_virtual(struct lowering *l, enum dtype type, int rank, const int64_t *dim);
 /* A literal, by value, of the graph's rank. */

@@ -45,14 +45,46 @@ static bool stores_channels_last(const struct component *c)
     return fits_order(leader, &last);
 }
 
+/* cuDNN 9.19: a channels-last convolution's epilogue runs over rows of channels, one a pixel. A
+ * tensor broadcast along some of batch and space but not along all is read at the wrong addresses,
+ * which can fault (measured). */
+static bool rows_or_one(struct session *s, const struct component *c)
+{
+    const struct value *y = c->anchor->out[0];
+    for (size_t k = 0; k < c->values.n; k++) {
+        const struct value *v = c->values.at[k];
+        if (v == c->anchor->in[0] || v == c->anchor->in[1]) continue;
+        bool reduced = v->producer && ops[v->producer->id].family == FAM_reduction;
+        int spread = 0, full = 0;
+        for (int j = 0; j < c->rank; j++) {
+            if (j == 1 || y->dim[j] == 1) continue;
+            if (v->dim[j] == 1)
+                spread++;
+            else
+                full++;
+        }
+        if (reduced || spread == 0 || full == 0) continue;
+        const char *name = v->name ? arena_printf(s->arena, "'%s'", v->name) : "an intermediate";
+        struct diag *d = diag(s, DIAG_no_form, pass_op_at(c, v)->span,
+                              "no cuDNN engine takes this form: %s is broadcast along some of the "
+                              "batch and spatial axes and not along the others",
+                              name);
+        diag_note(s, d, v->span, "its dims are %s, the convolution's %s",
+                  pass_dims_text(s->arena, v->rank, v->dim),
+                  pass_dims_text(s->arena, y->rank, y->dim));
+        return false;
+    }
+    return true;
+}
+
 bool form_conv(struct session *s, struct component *c)
 {
-    (void)s;
     if (c->rank == 3) {
         for (size_t k = 0; k < c->values.n; k++) add_height(c->values.at[k]);
         add_height_attrs(c->anchor);
         c->rank = 4;
     }
+    if (!rows_or_one(s, c)) return false;
     bool channels_last = stores_channels_last(c);
     const struct axis_order by[] = {order_channels_last(c->rank), order_row_major(c->rank)};
     for (size_t k = 0; k < c->values.n; k++) {

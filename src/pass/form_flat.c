@@ -226,6 +226,62 @@ static bool packed(struct session *s, const struct component *c, const struct gr
     return true;
 }
 
+/* cuDNN 9.19: over three axes a tensor broadcast along two of them is read at the wrong addresses,
+ * and no engine says so (measured: [1, R, 1], [B, 1, 1] and [1, 1, C] against [B, R, C]; those with
+ * one axis broadcast are read right). */
+static bool read_right(struct session *s, const struct component *c, const struct groups *g)
+{
+    for (size_t k = 0; g->n == 3 && k < c->values.n; k++) {
+        const struct value *v = c->values.at[k];
+        int spread = 0;
+        for (int j = 0; j < g->n; j++) spread += v->dim[g->fastest[j]] == 1;
+        if (spread < 2) continue;
+        return refuse(s, c, v, "is broadcast along two of three axes, which engines get wrong");
+    }
+    return true;
+}
+
+/* cuDNN 9.19: an operator whose operands are all columns [R, 1] reads them at the wrong addresses,
+ * and no engine says so (measured); a column as one operand of a full-size operator is read right,
+ * and so are rows [1, C]. */
+static bool no_column_alone(struct session *s, const struct component *c, const struct groups *g)
+{
+    for (size_t k = 0; g->n >= 2 && k < c->ops.n; k++) {
+        const struct op *op = c->ops.at[k];
+        const struct value *y = op->out[0];
+        int fast = g->fastest[g->n - 1];
+        if (ops[op->id].family != FAM_pointwise || y->rank == 0 || y->dim[fast] != 1) continue;
+        bool column = false; /* longer than 1 along some other axis */
+        for (int j = 0; j + 1 < g->n; j++) column = column || y->dim[g->fastest[j]] > 1;
+        if (!column) continue;
+        struct diag *d =
+            diag(s, DIAG_no_form, op->span,
+                 "no cuDNN engine takes this form: '%s' works on a column alone, dims %s, "
+                 "which engines get wrong",
+                 ops[op->id].name, pass_dims_text(s->arena, y->rank, y->dim));
+        diag_hint(s, d, "compute it in a graph of its own, or give it an operand of full size");
+        return false;
+    }
+    return true;
+}
+
+/* A condition in memory is compared with 0 on its own before it selects, so it counts as an
+ * operator over its own dims. */
+static bool no_column_condition(struct session *s, const struct component *c,
+                                const struct groups *g)
+{
+    for (size_t k = 0; g->n >= 2 && k < c->ops.n; k++) {
+        const struct op *op = c->ops.at[k];
+        const struct value *cond = op->in[0];
+        int fast = g->fastest[g->n - 1];
+        if (op->id != OP_select || !in_memory(cond) || cond->dim[fast] != 1) continue;
+        bool column = false;
+        for (int j = 0; j + 1 < g->n; j++) column = column || cond->dim[g->fastest[j]] > 1;
+        if (column) return refuse(s, c, cond, "is a column condition, which engines get wrong");
+    }
+    return true;
+}
+
 bool form_flat(struct session *s, struct component *c)
 {
     unrepeat(c);
@@ -242,6 +298,9 @@ bool form_flat(struct session *s, struct component *c)
                                    "keeps the tensors from being walked as %d axes, the "
                                    "most that %s take; %d are left",
                                    most, reduction ? "reductions" : "pointwise kernels", g.n));
+    }
+    if (!read_right(s, c, &g) || !no_column_alone(s, c, &g) || !no_column_condition(s, c, &g)) {
+        return false;
     }
     if (!contiguous(s, c, &g) || (reduction && !packed(s, c, &g))) return false;
     bool columns = reduces_columns(c, &g);

@@ -96,6 +96,22 @@ static bool alike(struct session *s, const struct graph *g)
     return true;
 }
 
+/* cuDNN 9.19: behind a matmul or conv, pow is NaN for every base below 0 and for 0 to the power 0
+ * (measured); alone it is right. */
+static bool no_pow(struct session *s, const struct component *c)
+{
+    bool ok = true;
+    for (size_t k = 0; k < c->ops.n; k++) {
+        const struct op *op = c->ops.at[k];
+        if (op->id != OP_pow) continue;
+        struct diag *d =
+            refuse(s, op, "gives NaN for bases below 0 in the kernel of a matmul or conv");
+        diag_hint(s, d, "write x * x for a square, exp(b * log(a)) where a is above 0");
+        ok = false;
+    }
+    return ok;
+}
+
 static bool around_anchor(struct session *s, const struct graph *g)
 {
     components_vec all = pass_components(s->arena, g, false);
@@ -127,7 +143,7 @@ static bool around_anchor(struct session *s, const struct graph *g)
                             anchor));
         ok = false;
     }
-    if (main->anchor->id != OP_sdpa) return ok;
+    if (main->anchor->id != OP_sdpa) return no_pow(s, main) && ok;
     for (size_t k = 0; k < main->ops.n; k++) {
         const struct op *op = main->ops.at[k];
         if (op == main->anchor) continue;

@@ -51,11 +51,18 @@ static bool drop_no_op(struct reading *r, struct op *cast)
     return true;
 }
 
+/* Casts that are more than a rounding on the way out of a register: fp8 saturates and bool asks
+ * whether the value is zero, each an operation of its own when lowered. */
+static bool only_rounds(enum dtype t)
+{
+    return t != DT_e4m3 && t != DT_e5m2 && dtypes[t].klass != DTC_bool;
+}
+
 static bool fold_into_producer(struct reading *r, struct op *cast)
 {
     struct value *x = cast->in[0], *y = cast->out[0];
     if (x->role != VAL_TEMP || x->pinned || x->stored || !x->producer) return false;
-    if (x->producer->id == OP_cast || r->count[x->id] != 1) return false;
+    if (x->producer->id == OP_cast || r->count[x->id] != 1 || !only_rounds(y->type)) return false;
     take_over(x, y);
     r->count[x->id] = 0;
     return true;
