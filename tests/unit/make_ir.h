@@ -4,7 +4,8 @@
 
 #include "ir/ir.h"
 
-#define DIMS(...) (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), ((int64_t[]){__VA_ARGS__})
+#define DIMS(...)                                                                                  \
+    (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), ((int64_t[]){__VA_ARGS__})
 
 static inline struct value *make_tensor(struct session *s, struct graph *g, enum value_role role,
                                         enum dtype type, const char *name, int rank,

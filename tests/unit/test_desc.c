@@ -70,18 +70,22 @@ static void every_operation_has_an_origin(void **state)
     "{\"id\":\"" id "\",\"kind\":\"TENSOR\",\"TENSOR_UNIQUE_ID\":" uid                             \
     ",\"TENSOR_DATA_TYPE\":\"FLOAT\",\"TENSOR_DIMENSIONS\":[2,3],\"TENSOR_STRIDES\":[3,1],"        \
     "\"TENSOR_BYTE_ALIGNMENT\":16"
-#define SCALAR "{\"id\":\"s\",\"kind\":\"TENSOR\",\"TENSOR_UNIQUE_ID\":9,"                         \
+#define SCALAR                                                                                     \
+    "{\"id\":\"s\",\"kind\":\"TENSOR\",\"TENSOR_UNIQUE_ID\":9,"                                    \
     "\"TENSOR_DATA_TYPE\":\"FLOAT\",\"TENSOR_DIMENSIONS\":[1,1],\"TENSOR_STRIDES\":[1,1],"         \
     "\"TENSOR_BYTE_ALIGNMENT\":16,\"TENSOR_IS_BY_VALUE\":true}"
-#define PW "{\"id\":\"p\",\"kind\":\"POINTWISE\",\"POINTWISE_MODE\":\"MUL\","                      \
+#define PW                                                                                         \
+    "{\"id\":\"p\",\"kind\":\"POINTWISE\",\"POINTWISE_MODE\":\"MUL\","                             \
     "\"POINTWISE_MATH_PREC\":\"FLOAT\"}"
-#define OP(x) "{\"id\":\"o\",\"kind\":\"OPERATION_POINTWISE\","                                    \
+#define OP(x)                                                                                      \
+    "{\"id\":\"o\",\"kind\":\"OPERATION_POINTWISE\","                                              \
     "\"OPERATION_POINTWISE_PW_DESCRIPTOR\":\"p\",\"OPERATION_POINTWISE_XDESC\":\"" x "\","         \
     "\"OPERATION_POINTWISE_BDESC\":\"s\",\"OPERATION_POINTWISE_YDESC\":\"y\"}"
 #define TREE(descs, operations, constants)                                                         \
     "{\"descriptors\":[" descs "],\"operations\":[" operations "],\"constants\":{" constants "}}"
-#define GOOD TREE(TENSOR("x", "1") "}," TENSOR("y", "2") "}," SCALAR "," PW "," OP("x"), "\"o\"",  \
-                  "\"9\":{\"type\":\"FLOAT\",\"value\":\"-inf\"}")
+#define GOOD                                                                                       \
+    TREE(TENSOR("x", "1") "}," TENSOR("y", "2") "}," SCALAR "," PW "," OP("x"), "\"o\"",           \
+         "\"9\":{\"type\":\"FLOAT\",\"value\":\"-inf\"}")
 
 static const struct {
     const char *text, *why; /* why: a part of the message */
@@ -140,7 +144,8 @@ static void refuses_what_is_not_sound(void **state)
         if (desc_read(s->arena, refused[k].text, strlen(refused[k].text), &why)) {
             fail_msg("case %zu was read", k);
         }
-        if (!why || !strstr(why, refused[k].why)) fail_msg("case %zu: %s", k, why ? why : "no reason");
+        if (!why || !strstr(why, refused[k].why))
+            fail_msg("case %zu: %s", k, why ? why : "no reason");
     }
     session_free(s);
 }
@@ -159,7 +164,8 @@ static void survives_damage(void **state)
         copy[k] ^= (char)(1 << k % 7);
         struct desc_graph *d = desc_read(a, copy, text.n, &why);
         assert_true(d || why);
-        if (k + 1 < text.n) assert_null(desc_read(a, text.at, k, &why)); /* all but the last newline */
+        if (k + 1 < text.n)
+            assert_null(desc_read(a, text.at, k, &why)); /* all but the last newline */
         arena_free(a);
     }
     buf_fini(&text);
