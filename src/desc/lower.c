@@ -88,13 +88,12 @@ struct desc *lower_value(struct lowering *l, const struct value *v)
     if (l->tensor[v->id]) return l->tensor[v->id];
     struct desc *d;
     if (v->role == VAL_CONST) {
-        /* Literals are rounded once where they are used, and engines compute in f32. Integers that
+        /* Literals are rounded once, where they are used, and engines compute in f32. Integers that
          * f32 does not hold stay integers. */
-        enum dtype type =
-            dtype_round(DT_f32, v->literal) == v->literal || dtypes[v->type].klass == DTC_float
-                ? DT_f32
-                : DT_i32;
-        add_constant(l, v->uid, type, v->literal);
+        bool is_float = dtypes[v->type].klass == DTC_float;
+        double value = is_float ? dtype_round(v->type, v->literal) : v->literal;
+        enum dtype type = is_float || dtype_round(DT_f32, value) == value ? DT_f32 : DT_i32;
+        add_constant(l, v->uid, type, value);
         d = by_value(l, v->uid, type);
     } else if (v->role == VAL_SCALAR) {
         d = by_value(l, v->uid, v->type);
