@@ -155,9 +155,11 @@ static bool promise_holds(struct sema *m, const struct item *fn, const struct ce
     return false;
 }
 
-/* Calls that call twice each grow without bound long before they are deep. */
+/* Calls that call twice each grow without bound long before they are deep. After a thousand
+ * mistakes (most of them one mistake, met again at each call) there is nothing to learn. */
 static bool too_many(struct sema *m, struct span at)
 {
+    if (m->n_errors - m->errors_before > 1000) return true;
     if (m->n_inlined++ < MAX_INLINED) return false;
     if (!m->too_large)
         error_at(m, DIAG_too_large, at, "more than %d calls are inlined here", MAX_INLINED);
