@@ -150,10 +150,10 @@ static int compile_source(struct session *s, const struct options *o, const char
     if (!c || s->n_errors) return 0;
     struct plan p;
     pipeline_plan(s, m, &t, c, m->graphs.n, &p);
-    char *bytes;
-    size_t n;
-    if (!plan_encode(s, s->arena, &p, &bytes, &n)) return 0;
+    char *bytes = NULL;
+    size_t n = 0;
     const char *plan_path = o->output.n ? o->output.at[o->output.n - 1] : NULL;
+    if ((plan_path || o->launcher_plan) && !plan_encode(s, s->arena, &p, &bytes, &n)) return 0;
     if (plan_path && !file_write(s, plan_path, bytes, n)) return 0;
     if (o->launcher && !write_launcher(s, o, &p, bytes, n)) return 0;
     if (!o->quiet && plan_path && strcmp(plan_path, "-") != 0) summary(&p, plan_path);

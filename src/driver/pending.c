@@ -8,4 +8,3 @@ int cmd_check_plan(struct session *s, const struct options *o, const char *path)
 WEAK int cmd_check_plan(struct session *s, const struct options *o, const char *path) { (void)s; (void)o; (void)path; return 70; }
 WEAK bool plan_encode(struct session *s, struct arena *a, const struct plan *p, char **bytes, size_t *n) { (void)s; (void)a; (void)p; (void)bytes; (void)n; return false; }
 WEAK bool plan_decode(struct session *s, struct arena *a, const char *name, const char *bytes, size_t n, struct plan *out) { (void)s; (void)a; (void)name; (void)bytes; (void)n; (void)out; return false; }
-WEAK bool emit_launcher(struct session *s, const struct plan *p, const struct emit_options *o, struct buf *c, struct buf *h) { (void)s; (void)p; (void)o; (void)c; (void)h; return false; }

@@ -1,0 +1,5 @@
+static unsigned char *fgc_plan_from_file(struct fgc_object *m)
+{
+    fgc_fail(m, FGC_ERROR_PLAN, "the plan is not here");
+    return NULL;
+}
