@@ -59,6 +59,9 @@ struct target {
 };
 /* "nvidia-h200" (and every file in targets/), a path to a .json, or "host". */
 bool target_load(struct session *s, const char *spec, const struct gpu_search *o, struct target *out);
+/* Checks a device description (JSON text) and fills json, sm and multiprocessors. NULL when sound, else what
+ * is wrong. */
+const char *target_check(struct arena *a, const char *text, struct target *out);
 /* The device's own description, as cuDNN prints it (for `fgc target --dump`). */
 bool target_dump(struct session *s, const struct gpu_search *o, const char **json);
 bool target_has_type(const void *target, enum dtype t); /* sema's prefer() */

@@ -13,7 +13,4 @@ json_t *helper_ask(struct session *s, const struct gpu_search *o, json_t *reques
 json_t *search_cudnn(struct session *s, const struct gpu_search *o, bool python);
 json_t *search_nvrtc(struct session *s, const struct gpu_search *o, bool python);
 bool search_may_ask_python(const struct gpu_search *o);
-/* Checks a device description and fills json, sm and multiprocessors. */
-bool target_parse(struct session *s, const char *spec, const char *text, size_t n, struct target *out);
-
 #endif

@@ -46,45 +46,34 @@ static const struct member members[] = {
 
 struct embedded {
     const char *name;
-    const char *text;
+    const char *text; /* NUL-terminated */
     size_t length;
 };
 extern const struct embedded embedded_targets[]; /* made from targets/ by tools/embed */
 
-static bool refuse(struct session *s, const char *spec, const char *fmt, ...) PRINTF_LIKE(3, 4);
-static bool refuse(struct session *s, const char *spec, const char *fmt, ...)
-{
-    char text[512];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
-    diag(s, DIAG_target, NO_SPAN, "target '%s': %s", spec, text);
-    return false;
-}
 
 static bool in_range(const json_t *v, const struct member *m)
 {
     return json_is_integer(v) && json_integer_value(v) >= m->least && json_integer_value(v) <= m->most;
 }
 
-static bool check_member(struct session *s, const char *spec, const json_t *root, const struct member *m)
+/* NULL when the member is sound, else what is wrong. */
+static const char *check_member(struct arena *a, const json_t *root, const struct member *m)
 {
     json_t *v = json_object_get(root, m->name), *one;
-    if (!v) return refuse(s, spec, "'%s' is missing", m->name);
+    if (!v) return arena_printf(a, "'%s' is missing", m->name);
     if (m->kind == MEMBER_NAME)
-        return json_is_string(v) && !strpbrk(json_string_value(v), "{}\"\\") ? true
-               : refuse(s, spec, "'%s' is not a plain name", m->name);
+        return json_is_string(v) && !strpbrk(json_string_value(v), "{}\"\\") ? NULL : arena_printf(a, "'%s' is not a plain name", m->name);
     if (m->kind != MEMBER_LIST)
-        return in_range(v, m) ? true
-               : refuse(s, spec, "'%s' is not an integer from %lld to %lld", m->name, (long long)m->least, (long long)m->most);
+        return in_range(v, m) ? NULL
+               : arena_printf(a, "'%s' is not an integer from %lld to %lld", m->name, (long long)m->least, (long long)m->most);
     bool ok = json_array_size(v) == 3;
     size_t i;
     json_array_foreach(v, i, one) ok = ok && in_range(one, m);
-    return ok ? true : refuse(s, spec, "'%s' is not a list of three positive integers", m->name);
+    return ok ? NULL : arena_printf(a, "'%s' is not a list of three positive integers", m->name);
 }
 
-static char *normalise(struct session *s, const json_t *root)
+static char *normalise(struct arena *a, const json_t *root)
 {
     json_t *out = json_object();
     for (size_t i = 0; i < COUNT_OF(members); i++) {
@@ -96,36 +85,44 @@ static char *normalise(struct session *s, const json_t *root)
         else
             json_object_set(out, m->name, json_object_get(root, m->name));
     }
-    char *text = json_dumps(out, JSON_COMPACT), *kept = arena_strdup(s->arena, text);
+    char *text = json_dumps(out, JSON_COMPACT), *kept = arena_strdup(a, text);
     free(text);
     json_decref(out);
     return kept;
 }
 
-bool target_parse(struct session *s, const char *spec, const char *text, size_t n, struct target *out)
+static const char *check_root(struct arena *a, const json_t *root)
 {
-    json_error_t error;
-    json_t *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &error);
-    if (!json_is_object(root)) {
-        json_decref(root);
-        return refuse(s, spec, "not a JSON object: line %d: %s", error.line, error.text);
-    }
-    bool ok = true;
-    for (size_t i = 0; ok && i < COUNT_OF(members); i++) ok = check_member(s, spec, root, &members[i]);
-    const char *key;
+    const char *why = NULL, *key;
     json_t *value;
-    json_object_foreach(root, key, value) {
+    for (size_t i = 0; !why && i < COUNT_OF(members); i++) why = check_member(a, root, &members[i]);
+    json_object_foreach((json_t *)root, key, value) {
         bool known = false;
         for (size_t i = 0; i < COUNT_OF(members); i++) known |= strcmp(members[i].name, key) == 0;
-        if (ok && !known) ok = refuse(s, spec, "'%s' is not a member of a device description", key);
+        if (!why && !known) why = arena_printf(a, "'%.60s' is not a member of a device description", key);
     }
-    if (ok) {
-        out->json = normalise(s, root);
+    return why;
+}
+
+const char *target_check(struct arena *a, const char *text, struct target *out)
+{
+    json_error_t error;
+    json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+    const char *why = json_is_object(root) ? check_root(a, root) : arena_printf(a, "not a JSON object: line %d: %s", error.line, error.text);
+    if (!why) {
+        out->json = normalise(a, root);
         out->sm = (int)json_integer_value(json_object_get(root, "deviceVer")) / 10;
         out->multiprocessors = (int)json_integer_value(json_object_get(root, "multiProcessorCount"));
     }
     json_decref(root);
-    return ok;
+    return why;
+}
+
+static bool parse(struct session *s, const char *spec, const char *text, struct target *out)
+{
+    const char *why = target_check(s->arena, text, out);
+    if (why) diag(s, DIAG_target, NO_SPAN, "target '%s': %s", spec, why);
+    return why == NULL;
 }
 
 bool target_dump(struct session *s, const struct gpu_search *o, const char **json)
@@ -155,10 +152,10 @@ bool target_load(struct session *s, const char *spec, const struct gpu_search *o
     if (strcmp(spec, "host") == 0) {
         const char *json;
         out->host = true;
-        return target_dump(s, o, &json) && target_parse(s, spec, json, strlen(json), out);
+        return target_dump(s, o, &json) && parse(s, spec, json, out);
     }
     for (const struct embedded *e = embedded_targets; e->name; e++)
-        if (strcmp(stem(s, e->name), spec) == 0) return target_parse(s, spec, e->text, e->length, out);
+        if (strcmp(stem(s, e->name), spec) == 0) return parse(s, spec, e->text, out);
     if (strlen(spec) < 6 || strcmp(spec + strlen(spec) - 5, ".json") != 0) {
         struct diag *d = diag(s, DIAG_target, NO_SPAN, "there is no target '%s'", spec);
         const char *names[64];
@@ -173,7 +170,7 @@ bool target_load(struct session *s, const char *spec, const struct gpu_search *o
     char *text;
     size_t n;
     out->name = stem(s, spec);
-    return file_read(s, spec, &text, &n) && target_parse(s, spec, text, n, out);
+    return file_read(s, spec, &text, &n) && parse(s, spec, text, out);
 }
 
 /* bf16 and tensor-core attention need sm_80, fp8 sm_89, block-scaled types sm_100. */
