@@ -77,6 +77,9 @@ item:
 |   GRAPH error body NL                            { yyerrok; ast_error_item(front, @$); }
 |   FN error body NL                               { yyerrok; ast_error_item(front, @$); }
 |   EPILOGUE error body NL                         { yyerrok; ast_error_item(front, @$); }
+|   GRAPH error NL                                 { yyerrok; ast_error_item(front, @$); }
+|   FN error NL                                    { yyerrok; ast_error_item(front, @$); }
+|   EPILOGUE error NL                              { yyerrok; ast_error_item(front, @$); }
 |   error NL                                       { yyerrok; ast_error_item(front, @$); }
 ;
 

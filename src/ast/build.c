@@ -1,37 +1,40 @@
-/* build: the node builders that grammar actions call; each makes one node and checks nothing. */
+/* build: the node builders that grammar actions call; each makes one node and checks nothing.
+ *
+ * Invariant: nodes and what they hold live in the session's arena; the lists that carry parts from one
+ * action to the next live in the scratch arena, and only their storage outlives parsing. */
 #include "ast/front.h"
 
 struct names *ast_name(struct front *f, struct names *l, const char *text, struct span at)
 {
-    if (!l) l = NEW(f->arena, struct names);
+    if (!l) l = NEW(f->scratch, struct names);
     vec_push(f->arena, &l->v, ((struct name){text, at}));
     return l;
 }
 
 struct params *ast_param(struct front *f, struct params *l, struct param p)
 {
-    if (!l) l = NEW(f->arena, struct params);
+    if (!l) l = NEW(f->scratch, struct params);
     vec_push(f->arena, &l->v, p);
     return l;
 }
 
 struct exprs *ast_expr_add(struct front *f, struct exprs *l, struct expr *e)
 {
-    if (!l) l = NEW(f->arena, struct exprs);
+    if (!l) l = NEW(f->scratch, struct exprs);
     vec_push(f->arena, &l->v, e);
     return l;
 }
 
 struct args *ast_arg(struct front *f, struct args *l, struct arg a)
 {
-    if (!l) l = NEW(f->arena, struct args);
+    if (!l) l = NEW(f->scratch, struct args);
     vec_push(f->arena, &l->v, a);
     return l;
 }
 
 struct stmts *ast_stmts(struct front *f)
 {
-    return NEW(f->arena, struct stmts);
+    return NEW(f->scratch, struct stmts);
 }
 
 struct stmts *ast_stmt_add(struct front *f, struct stmts *l, struct stmt *s)

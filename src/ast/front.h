@@ -41,27 +41,31 @@ struct front {
     const char *underscore;
 
     /* scanner */
+    void *scanner;
     uint32_t begin, end;  /* of the current token, offsets in the text */
-    bool stop;
-    VEC(struct token) tokens;
+    bool stop;            /* nothing more is to be scanned */
+    int scanned;          /* kind scanned last */
     struct token made;    /* value of the token the scanner is returning */
 
     /* token filter */
-    size_t next;          /* first raw token not yet handed out */
+    VEC(struct token) tokens; /* scanned and not yet handed out from `next` on; before it, old ones */
+    size_t next;
     int last;             /* kind handed out last */
     struct span last_span;
     VEC(struct open_bracket) open;
     int prefix;           /* current run of prefix operators */
     int depth;            /* open brackets and prefix runs together */
     uint32_t statement_column;
+    struct span body;     /* the '{' of the body that is open; NO_SPAN between bodies */
     VEC(struct token) queue; /* inserted tokens, to be handed out first */
     size_t queue_next;
     bool given_up;
 };
 
 /* scanner (grammar/fg.l) and what it calls */
-void front_scan(struct front *f, char *text, size_t n);
-void front_token(struct front *f, int kind);
+void front_scan_open(struct front *f, char *text, size_t n);
+int front_scan_next(struct front *f); /* a kind, 0 at the end, less for what is no token */
+void front_scan_close(struct front *f);
 void front_comment(struct front *f, const char *text, size_t n);
 int front_name(struct front *f, const char *text, size_t n);
 int front_integer(struct front *f, const char *text, size_t n);
@@ -70,6 +74,9 @@ int front_string(struct front *f, const char *text, size_t n);
 int front_bad_number(struct front *f, const char *text, size_t n);
 int front_bad_string(struct front *f);
 int front_bad_byte(struct front *f, unsigned char byte);
+
+/* token filter: the raw token `ahead` places further on; the end of the file for ever after it */
+struct token front_raw(struct front *f, size_t ahead);
 
 /* reports of the parser */
 void front_unexpected(struct front *f, struct span at, int found, const int *expected, size_t n);

@@ -21,13 +21,19 @@ static bool has(const int *set, size_t n, int symbol)
     return false;
 }
 
-/* "an expression" stands for its many first tokens, "an operator" for the binary ones. */
+/* "an expression" stands for its many first tokens, "an operator" for the binary ones, "a statement"
+ * and "a declaration" for the words that begin one. */
 static void describe(const int *expected, size_t n, struct buf *out)
 {
     static const int starts[] = {TOK_NAME, TOK_INT, TOK_REAL, TOK_LPAREN, TOK_LBRACKET, TOK_MINUS, TOK_NOT};
     static const int binary[] = {TOK_CHAIN, TOK_OR, TOK_AND, TOK_IN, TOK_EQ, TOK_NE, TOK_LE, TOK_GE, TOK_LT,
                                  TOK_GT, TOK_FLOORDIV, TOK_PLUS, TOK_MINUS, TOK_TIMES, TOK_SLASH,
                                  TOK_PERCENT, TOK_DOT};
+    if (has(expected, n, TOK_RETURN) || has(expected, n, TOK_GRAPH)) {
+        buf_puts(out, has(expected, n, TOK_RETURN) ? ", expected a statement or '}'"
+                                                   : ", expected 'graph', 'fn', 'epilogue', 'const' or 'import'");
+        return;
+    }
     const char *words[128];
     int n_words = 0;
     bool expression = has(expected, n, TOK_INT) && has(expected, n, TOK_LPAREN);
@@ -50,6 +56,8 @@ static void describe_found(const struct front *f, struct span at, int found, str
     const char *text = f->source->text + (at.begin - f->source->base);
     if (found == TOK_NAME || found == TOK_INT || found == TOK_REAL)
         buf_printf(out, "unexpected '%.*s'", (int)(at.end - at.begin), text);
+    else if (found == TOK_STRING)
+        buf_puts(out, "unexpected string");
     else
         buf_printf(out, "unexpected %s", found <= 0 ? "end of file" : front_symbol_name(found));
 }
@@ -65,6 +73,9 @@ void front_unexpected(struct front *f, struct span at, int found, const int *exp
     if (at.end == at.begin) at.end++;
     struct diag *d = diag(f->session, DIAG_syntax, at, "%s", text.at);
     buf_fini(&text);
+    if (found == TOK_STRING) diag_hint(f->session, d, "strings stand after 'import' only");
+    if (found == TOK_LPAREN && has(expected, n, TOK_ASSIGN))
+        diag_hint(f->session, d, "a call's result is bound to a name, y = f(x)");
     if (has(expected, n, TOK_INT)) return; /* an operand is missing, not a parenthesis */
     if (has(compare, COUNT_OF(compare), found))
         diag_hint(f->session, d, "comparisons do not chain; join them with 'and', or use parentheses");
@@ -74,35 +85,37 @@ void front_unexpected(struct front *f, struct span at, int found, const int *exp
 
 /* ---- version ----------------------------------------------------------------------------- */
 
-/* `fg 1` and its line end. True when the rest is to be read. */
+/* `fg 1` and its line end. True when the rest is to be read. Nothing behind the version is scanned
+ * before it was found to be 1. */
 static bool check_version(struct front *f)
 {
-    size_t i = 0;
-    while (i < f->tokens.n && f->tokens.at[i].kind == TOK_NL) i++;
-    const struct token *fg = &f->tokens.at[i], *number = fg + (fg->kind != 0);
+    while (front_raw(f, 0).kind == TOK_NL) f->next++;
+    struct token fg = front_raw(f, 0);
     struct span start = {f->source->base, f->source->base + 1};
-    if (fg->kind != TOK_NAME || strcmp(fg->text, "fg") != 0) {
-        if (f->session->n_errors && fg->kind == 0) return false; /* another encoding, said already */
-        struct diag *d = diag(f->session, DIAG_language_version, fg->kind ? fg->span : start,
+    if (fg.kind != TOK_NAME || strcmp(fg.text, "fg") != 0) {
+        if (f->session->n_errors && fg.kind == 0) return false; /* another encoding, said already */
+        struct diag *d = diag(f->session, DIAG_language_version, fg.kind ? fg.span : start,
                               "the first statement of a file is 'fg 1'");
         diag_hint(f->session, d, "it names the version of the language the file is written for");
         return false;
     }
-    if (number->kind != TOK_INT) {
-        diag(f->session, DIAG_language_version, number->kind ? number->span : fg->span, "'fg' needs a version, as in 'fg 1'");
+    struct token number = front_raw(f, 1);
+    if (number.kind != TOK_INT) {
+        bool there = number.kind != 0 && number.kind != TOK_NL;
+        diag(f->session, DIAG_language_version, there ? number.span : fg.span, "'fg' needs a version, as in 'fg 1'");
         return false;
     }
-    f->ast->version = number->i;
-    if (number->i != 1) {
-        diag(f->session, DIAG_language_version, number->span, "this file is written for fg %" PRId64 "; this fgc reads fg 1",
-             number->i);
+    f->ast->version = number.i;
+    if (number.i != 1) {
+        diag(f->session, DIAG_language_version, number.span, "this file is written for fg %" PRId64 "; this fgc reads fg 1",
+             number.i);
         return false;
     }
-    f->next = (size_t)(number + 1 - f->tokens.at);
-    const struct token *after = number + 1;
-    if (after->kind == TOK_NL || after->kind == 0) return true;
-    diag(f->session, DIAG_syntax, after->span, "'fg 1' stands on a line of its own");
-    while (f->tokens.at[f->next].kind != TOK_NL && f->tokens.at[f->next].kind != 0) f->next++;
+    f->next += 2;
+    struct token after = front_raw(f, 0);
+    if (after.kind == TOK_NL || after.kind == 0) return true;
+    diag(f->session, DIAG_syntax, after.span, "'fg 1' stands on a line of its own");
+    while (front_raw(f, 0).kind != TOK_NL && front_raw(f, 0).kind != 0) f->next++;
     return true;
 }
 
@@ -175,15 +188,15 @@ struct ast *ast_parse(struct session *s, struct source *src)
     f.scratch = scratch;
     size_t bom = src->len >= 3 && memcmp(src->text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
     f.end = (uint32_t)bom;
-    front_scan(&f, arena_copy(scratch, src->text + bom, src->len - bom + 2), src->len - bom);
-    f.begin = f.end = (uint32_t)src->len;
-    front_token(&f, 0);
+    front_scan_open(&f, arena_copy(scratch, src->text + bom, src->len - bom + 2), src->len - bom);
     if (check_version(&f)) {
+        uint32_t here = front_raw(&f, 0).span.begin;
         f.last = TOK_NL;
-        f.last_span = (struct span){f.tokens.at[f.next].span.begin, f.tokens.at[f.next].span.begin};
+        f.last_span = (struct span){here, here};
         fg_parse(&f);
         attach_docs(&f);
     }
+    front_scan_close(&f);
     arena_free(scratch);
     return f.ast;
 }

@@ -16,21 +16,44 @@ static struct span here(const struct front *f)
     return (struct span){f->source->base + f->begin, f->source->base + f->end};
 }
 
-void front_token(struct front *f, int kind)
+static struct token token_of(struct front *f, int kind)
 {
     struct token t = f->made;
-    f->made = (struct token){0};
-    if (kind < 0) return; /* complained of, and nothing takes its place */
     t.kind = kind;
     t.span = here(f);
     uint32_t line = f->begin;
     while (line > 0 && (f->source->text[line - 1] == ' ' || f->source->text[line - 1] == '\t')) line--;
     bool first = line == 0 || f->source->text[line - 1] == '\n' || f->source->text[line - 1] == '\r';
     t.column = first ? f->begin - line : UINT32_MAX;
-    vec_push(f->scratch, &f->tokens, t);
-    if (f->tokens.n == 2 && f->tokens.at[0].kind == TOK_NAME && strcmp(f->tokens.at[0].text, "fg") == 0 &&
-        (kind != TOK_INT || t.i != 1))
-        f->stop = true; /* a file for another version: nothing after this is read */
+    return t;
+}
+
+/* Scans one token more; at the end of the text, and after a stop, the end of the file. */
+static void scan_one(struct front *f)
+{
+    int kind;
+    do { /* of line ends in a row one is enough; what was complained of is passed over */
+        f->made = (struct token){0};
+        kind = f->stop || f->session->diags_full ? 0 : front_scan_next(f);
+    } while (kind < 0 || (kind == TOK_NL && f->scanned == TOK_NL));
+    f->scanned = kind;
+    if (kind == 0) {
+        f->stop = true;
+        f->begin = f->end = (uint32_t)f->source->len;
+    }
+    vec_push(f->scratch, &f->tokens, token_of(f, kind));
+}
+
+struct token front_raw(struct front *f, size_t ahead)
+{
+    enum { KEEP = 1024 };
+    if (f->next >= KEEP) { /* old tokens make room, so that memory does not grow with the text */
+        memmove(f->tokens.at, f->tokens.at + f->next, (f->tokens.n - f->next) * sizeof *f->tokens.at);
+        f->tokens.n -= f->next;
+        f->next = 0;
+    }
+    while (f->next + ahead >= f->tokens.n) scan_one(f);
+    return f->tokens.at[f->next + ahead];
 }
 
 void front_comment(struct front *f, const char *text, size_t n)
@@ -103,12 +126,19 @@ int front_real(struct front *f, const char *text, size_t n)
 int front_bad_number(struct front *f, const char *text, size_t n)
 {
     struct diag *d = diag(f->session, DIAG_bad_number, here(f), "'%.*s' is not a number", (int)n, text);
-    if (text[0] == '0' && n > 1 && strspn(text, "0123456789_") >= n)
-        diag_hint(f->session, d, "an integer does not begin with 0");
+    const char *point = memchr(text, '.', n), *hint = "a name does not begin with a digit, and numbers have no suffix";
+    size_t digits = strspn(text, "0123456789_");
+    if (point == text || text[n - 1] == '.' || (point && memchr(point + 1, '.', n - (size_t)(point + 1 - text))))
+        hint = "a real has one point, with digits on both sides of it";
     else if (text[n - 1] == '_' || strstr(text, "__"))
-        diag_hint(f->session, d, "an underscore stands between two digits");
-    else if (strspn(text, "0123456789") < n)
-        diag_hint(f->session, d, "a name does not begin with a digit, and numbers have no suffix");
+        hint = "an underscore stands between two digits";
+    else if (n > 1 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X'))
+        hint = "hexadecimal digits follow 0x";
+    else if (n > 1 && text[0] == '0' && (digits >= n || text[digits] == '.'))
+        hint = "a number does not begin with a 0 that another digit follows";
+    else if (text[n - 1] == 'e' || text[n - 1] == 'E')
+        hint = "an exponent has digits, as in 1e-5";
+    diag_hint(f->session, d, "%s", hint);
     f->made.text = "1";
     f->made.i = 1;
     return TOK_INT;
@@ -160,9 +190,10 @@ int front_bad_byte(struct front *f, unsigned char byte)
         diag(f->session, DIAG_stray_byte, at, "names are ASCII letters, digits and '_'; other characters stand in comments and strings only");
     else if (byte < 0x20 || byte == 0x7f)
         diag(f->session, DIAG_stray_byte, at, "control byte 0x%02x at offset %" PRIu32, byte, f->begin);
-    else if (byte == ';')
+    else if (byte == ';') {
         diag_hint(f->session, diag(f->session, DIAG_stray_byte, at, "there is no ';' in fg"), "the end of a line ends a statement");
-    else
+        return TOK_NL;
+    } else
         diag(f->session, DIAG_stray_byte, at, "'%c' means nothing here", byte);
-    return -1;
+    return TOK_FG_error; /* recovery starts, and no second message follows */
 }

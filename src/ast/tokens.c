@@ -16,19 +16,6 @@ static const struct {
     {"compute", TOK_COMPUTE}, {"require", TOK_REQUIRE}, {"return", TOK_RETURN},
 };
 
-static const struct token *raw(const struct front *f, size_t ahead)
-{
-    size_t i = f->next + ahead;
-    return &f->tokens.at[i < f->tokens.n ? i : f->tokens.n - 1]; /* the last is the end of file */
-}
-
-/* The first raw token after `from` that is no line end. */
-static const struct token *raw_beyond_lines(const struct front *f, size_t ahead)
-{
-    while (raw(f, ahead)->kind == TOK_NL) ahead++;
-    return raw(f, ahead);
-}
-
 static bool is_binary(int kind)
 {
     switch (kind) {
@@ -45,7 +32,7 @@ static bool ends_operand(int kind)
 {
     switch (kind) {
     case TOK_NAME: case TOK_INT: case TOK_REAL: case TOK_STRING: case TOK_RPAREN: case TOK_RBRACKET:
-    case TOK_UNDERSCORE: case TOK_ELLIPSIS:
+    case TOK_UNDERSCORE: case TOK_ELLIPSIS: case TOK_FG_error:
         return true;
     default:
         return false;
@@ -62,9 +49,9 @@ static bool at_statement_start(const struct front *f)
     return f->last == TOK_NL || f->last == TOK_LBRACE || f->last == 0;
 }
 
-static int keyword(const struct front *f, const struct token *t)
+static int keyword(struct front *f, const struct token *t)
 {
-    int after = raw(f, 1)->kind;
+    int after = front_raw(f, 1).kind;
     if (after == TOK_ASSIGN || after == TOK_COMMA || after == TOK_COLON) return TOK_NAME;
     for (size_t i = 0; i < COUNT_OF(keywords); i++)
         if (strcmp(t->text, keywords[i].word) == 0) return keywords[i].kind;
@@ -84,7 +71,7 @@ static int closer(int opener)
 static void enqueue(struct front *f, int kind)
 {
     struct token t = {.kind = kind, .span = {f->last_span.end, f->last_span.end}, .column = UINT32_MAX};
-    vec_push(f->arena, &f->queue, t);
+    vec_push(f->scratch, &f->queue, t);
 }
 
 /* Closes brackets until `keep` are open, with one message for the innermost. */
@@ -101,12 +88,12 @@ static void close_to(struct front *f, size_t keep)
  * to hand out is in the queue or is a line end to hand out; false when it is to be dropped. */
 static bool line_end_counts(struct front *f)
 {
-    const struct token *next = raw_beyond_lines(f, 1);
     if (at_statement_start(f)) return false;
+    struct token next = front_raw(f, 1); /* the scanner gives no two line ends in a row */
     if (f->open.n) {
-        if (!ends_operand(f->last) || (next->kind != TOK_NAME && next->kind != TOK_RBRACE && next->kind != 0))
+        if (!ends_operand(f->last) || (next.kind != TOK_NAME && next.kind != TOK_RBRACE && next.kind != 0))
             return false;
-        if (next->kind == TOK_NAME && next->column != UINT32_MAX && next->column > f->statement_column) {
+        if (next.kind == TOK_NAME && next.column != UINT32_MAX && next.column > f->statement_column) {
             diag(f->session, DIAG_syntax, gap(f), "missing ','");
             enqueue(f, TOK_COMMA);
             return false;
@@ -115,16 +102,17 @@ static bool line_end_counts(struct front *f)
         return true;
     }
     if (continues(f->last)) {
-        const struct token *after = next + 1 < f->tokens.at + f->tokens.n ? next + 1 : next;
-        return next->kind == TOK_NAME && after->kind == TOK_ASSIGN && f->last != TOK_COMMA;
+        if (next.kind != TOK_NAME || f->last == TOK_COMMA || f->last == TOK_COLON) return false;
+        int after = front_raw(f, 2).kind; /* what cannot go on an expression begins a statement */
+        return after == TOK_ASSIGN || after == TOK_NAME || after == TOK_COLON;
     }
-    return next->kind != TOK_LBRACE && !is_binary(next->kind);
+    return next.kind != TOK_LBRACE && !is_binary(next.kind);
 }
 
 static void too_deep(struct front *f, struct span at)
 {
     front_too_deep(f, at);
-    f->given_up = true;
+    f->given_up = f->stop = true;
 }
 
 /* Counts nesting: brackets, and runs of prefix '-' and 'not'. */
@@ -145,7 +133,7 @@ static void count(struct front *f, const struct token *t)
     } else {
         f->prefix = 0;
     }
-    if (f->depth + f->prefix > MAX_NESTING) too_deep(f, t->span);
+    if (f->depth + f->prefix > MAX_NESTING && !f->given_up) too_deep(f, t->span);
 }
 
 /* A closer of the wrong kind: the missing ones are put before it when an outer bracket matches,
@@ -165,13 +153,29 @@ static int fix_closer(struct front *f, const struct token *t)
     return closer(b->kind);
 }
 
+static bool starts_callable(int kind)
+{
+    return kind == TOK_GRAPH || kind == TOK_FN || kind == TOK_EPILOGUE;
+}
+
+/* The file ends, or a graph or function begins, inside of a body: bodies do not nest. */
+static void close_body(struct front *f, const struct token *t)
+{
+    struct diag *d = t->kind ? diag(f->session, DIAG_syntax, t->span, "missing '}' before this")
+                             : diag(f->session, DIAG_syntax, gap(f), "missing '}' at the end of the file");
+    diag_note(f->session, d, f->body, "to close this '{'");
+    enqueue(f, TOK_RBRACE);
+    enqueue(f, TOK_NL);
+    f->body = NO_SPAN;
+}
+
 static struct token pull(struct front *f)
 {
     for (;;) {
         if (f->queue_next < f->queue.n) return f->queue.at[f->queue_next++];
         f->queue.n = f->queue_next = 0;
-        struct token t = *raw(f, 0);
-        if (f->given_up || f->session->diags_full) t = f->tokens.at[f->tokens.n - 1];
+        if (f->given_up) f->tokens.n = f->next; /* what was scanned ahead is not read either */
+        struct token t = front_raw(f, 0);
         bool stops = t.kind == TOK_RBRACE || t.kind == 0;
         if (t.kind == TOK_NL) {
             bool counts = line_end_counts(f);
@@ -198,6 +202,13 @@ static struct token pull(struct front *f)
             if (t.kind < 0) continue;
         }
         if (t.kind == TOK_NAME && at_statement_start(f)) t.kind = keyword(f, &t);
+        if (t.kind == TOK_LBRACE) f->body = t.span;
+        if (t.kind == TOK_RBRACE) f->body = NO_SPAN;
+        if (f->body.end && !f->given_up &&
+            (t.kind == 0 || (starts_callable(t.kind) && front_raw(f, 2).kind == TOK_LPAREN))) {
+            close_body(f, &t);
+            continue;
+        }
         if (at_statement_start(f) && t.column != UINT32_MAX) f->statement_column = t.column;
         if (t.kind != 0) f->next++;
         return t;

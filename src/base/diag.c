@@ -90,6 +90,17 @@ static bool continues(char c)
     return ((unsigned char)c & 0xc0) == 0x80;
 }
 
+/* Of a line that is very long, the part around b: *from and *end are moved to whole characters. */
+static void clip(const struct source *src, size_t b, size_t *from, size_t *end)
+{
+    enum { LONGEST = 200, BEFORE = 100 };
+    if (*end - *from <= LONGEST) return;
+    if (b - *from > BEFORE) *from = b - BEFORE;
+    if (*end - *from > LONGEST) *end = *from + LONGEST;
+    while (*from < b && continues(src->text[*from])) ++*from;
+    while (*end > b && continues(src->text[*end])) --*end;
+}
+
 /* The line with the span's first byte, and a caret line under it. Control bytes print as '?'. */
 static void print_excerpt(const struct session *s, struct span sp, struct place p, FILE *to)
 {
@@ -98,6 +109,8 @@ static void print_excerpt(const struct session *s, struct span sp, struct place 
     if (p.line == 1 && end - from >= 3 && memcmp(src->text, "\xef\xbb\xbf", 3) == 0) from += 3;
     size_t b = sp.begin - src->base, e = sp.end - src->base;
     if (b > end) b = end;
+    if (b < from) b = from;
+    clip(src, b, &from, &end);
     if (e > end) e = end;
     fprintf(to, "%5u | ", (unsigned)p.line);
     size_t column = 0, first = 0, last = 0;
