@@ -41,6 +41,20 @@ static void note_clusters(struct session *s, const struct target *t, const struc
         }
 }
 
+/* Nothing may be lost between the descriptor tree and what cuDNN says it understood. */
+static bool check_match(struct session *s, const struct compiled *c)
+{
+    const struct candidate *k = &c->build.candidates.at[c->build.chosen];
+    struct buf why = {0};
+    bool same = plan_matches(k->plan, k->plan_bytes, c->desc, &why);
+    if (!same) {
+        struct diag *d = diag(s, DIAG_mismatch, c->ir->span, "cuDNN's plan is not of the graph '%s' that was asked for", c->ir->name);
+        diag_note(s, d, NO_SPAN, "%s", why.at);
+    }
+    buf_fini(&why);
+    return same;
+}
+
 bool pipeline_build(struct session *s, const struct options *o, const struct target *t,
                     struct compiled *c)
 {
@@ -59,6 +73,7 @@ bool pipeline_build(struct session *s, const struct options *o, const struct tar
         refusal_explain(s, o, t, c);
         return false;
     }
+    if (!check_match(s, c)) return false;
     if (!c->build.reproducible) {
         struct diag *d = diag(s, o->require_reproducible ? DIAG_not_reproducible : DIAG_maybe_not_reproducible,
                               NO_SPAN, "the plan of graph '%s' may differ from machine to machine", c->ir->name);

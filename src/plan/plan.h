@@ -67,6 +67,10 @@ bool plan_decode(struct session *s, struct arena *a, const char *name, const cha
 void plan_show(const struct plan *p, struct buf *out);
 void plan_show_json(const struct plan *p, struct buf *out);
 
+/* Compares cuDNN's own print of the operation graph, inside the plan's JSON, with what was asked for. What differs
+ * goes to why. */
+bool plan_matches(const char *plan, size_t n, const struct desc_graph *g, struct buf *why);
+
 enum plan_fit { PLAN_RUNS, PLAN_REBUILD_ADVISED, PLAN_REFUSED };
 /* Compares the fields that cuDNN compares when it loads (targets: fact list in the .c). Differences,
  * "found X, needs Y", go to out. cudnn_version 0: not compared. */

@@ -26,14 +26,14 @@ void layout_fix_process(char **argv, const char **why)
     *why = "the helper cannot start itself again (/proc is not there)";
 }
 
-size_t layout_mappings(struct mapping *out, size_t most)
+size_t layout_mappings(struct mapping *out, size_t most, bool files)
 {
     FILE *f = fopen("/proc/self/maps", "r");
     size_t n = 0;
     char line[1024];
     while (f && fgets(line, sizeof line, f)) {
         unsigned long from, to;
-        if (sscanf(line, "%lx-%lx", &from, &to) != 2) continue;
+        if (sscanf(line, "%lx-%lx", &from, &to) != 2 || (files && !strchr(line, '/'))) continue;
         if (n && out[n - 1].to == from)
             out[n - 1].to = to;
         else if (n < most)
@@ -54,7 +54,7 @@ bool layout_reserve(const char **why)
 {
     static struct mapping maps[MAX_MAPPINGS];
     open_system_libraries();
-    size_t n = layout_mappings(maps, MAX_MAPPINGS);
+    size_t n = layout_mappings(maps, MAX_MAPPINGS, false);
     uintptr_t at = LIBRARY_CEILING;
     for (size_t i = 0; i <= n; i++) {
         uintptr_t from = i < n ? maps[i].from : at, to = i < n ? maps[i].to : at;

@@ -3,7 +3,9 @@
  * Bytes that cuDNN leaves uninitialised in a plan hold whatever lay on its stack and heap: addresses
  * above all. So every address is made the same on every machine: heap and stack at fixed places, the
  * NVIDIA libraries below a fixed ceiling in a fixed order, address randomisation off. The upper halves
- * of these addresses are numbers that no dimension or stride of a tensor is. */
+ * of these addresses are numbers that no dimension or stride of a tensor is, and the lower halves of the
+ * libraries' lie where no small integer does, negative or not: a word that points into a library can then
+ * be told from two integers side by side, even from one beside half of an old address. */
 #ifndef FGC_GPU_BUILD_LAYOUT_H
 #define FGC_GPU_BUILD_LAYOUT_H
 
@@ -13,9 +15,9 @@
 
 #define HEAP_BASE ((uintptr_t)0x5e4d00000000)
 #define HEAP_SIZE ((size_t)64 << 30)          /* address space only; pages come when touched */
-#define STACK_BASE ((uintptr_t)0x5d4d00000000)
+#define STACK_BASE ((uintptr_t)0x5d4d9a000000)
 #define STACK_SIZE ((size_t)16 << 20)
-#define LIBRARY_CEILING ((uintptr_t)0x7d4d00000000)
+#define LIBRARY_CEILING ((uintptr_t)0x7d4db0000000) /* some 600 MB of libraries: down to 0x8a... */
 
 /* Turns address randomisation off and starts the program again, once. On failure *why says which
  * step the kernel refused, and the run goes on without. */
@@ -30,10 +32,11 @@ void layout_wipe_stack(void);
 /* From now on memory comes from a part of the heap that nothing has touched. */
 void heap_restart(void);
 
-/* The process's mappings as sorted [from, to) pairs; at most `most`. */
+/* The process's mappings as sorted [from, to) pairs, neighbours joined; at most `most`. files: only those of
+ * files, libraries and the program. */
 struct mapping {
     uintptr_t from, to;
 };
-size_t layout_mappings(struct mapping *out, size_t most);
+size_t layout_mappings(struct mapping *out, size_t most, bool files);
 
 #endif

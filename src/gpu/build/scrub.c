@@ -2,15 +2,16 @@
  *
  * cuDNN writes each kernel's parameter block whole: slots that it fills at every launch, padding, and
  * whatever lay in that memory. Invariant: afterwards no slot that is rewritten at launch and no word
- * that points into this process is left; everything else is, byte for byte, what cuDNN wrote, save the
- * device's profile, which is the normalised description. The patch is made in the text, in place, so
+ * that points into a library of this process is left; everything else is, byte for byte, what cuDNN wrote,
+ * save the device's profile, which is the normalised description. Words that point into the heap or the
+ * stack stay: they are the same everywhere, and half of such a word may be a field beside old bytes. The patch is made in the text, in place, so
  * nothing that is not understood can change. */
 #include "gpu/build/cudnn_api.h"
 #include "gpu/build/layout.h"
 
 enum { MAX_MAPPINGS = 4096 };
 
-struct own { /* this process's mappings */
+struct own { /* where this process's program and libraries are mapped */
     struct mapping at[MAX_MAPPINGS];
     size_t n;
 };
@@ -103,7 +104,7 @@ static char *replace_profile(struct arena *a, const char *plan, const char *prof
 char *scrub_plan(struct arena *a, char *plan, size_t n, const char *target)
 {
     struct own own;
-    own.n = layout_mappings(own.at, MAX_MAPPINGS);
+    own.n = layout_mappings(own.at, MAX_MAPPINGS, true);
     json_t *root = json_loadb(plan, n, 0, NULL);
     const char *name = json_string_value(json_object_get(json_object_get(root, "GPUProfile"), "deviceName"));
     if (!root || (name && strpbrk(name, "{}")) || !scrub_kernels(a, plan, root, &own)) return NULL;
