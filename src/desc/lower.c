@@ -102,21 +102,11 @@ struct desc *lower_value(struct lowering *l, const struct value *v)
         d = tensor(l, v->uid, v->type, l->rank, ones, ones, 16);
         desc_set_i64(l->arena, d, DESC_ATTR_TENSOR_IS_VIRTUAL, true);
     } else {
-        enum dtype type = v->stored && v->type == DT_bool ? DT_i8 : v->type;
+        enum dtype type = v->type == DT_bool ? DT_i8 : v->type;
         d = tensor(l, v->uid, type, v->rank, v->dim, v->stride, v->align);
         if (!v->stored) desc_set_i64(l->arena, d, DESC_ATTR_TENSOR_IS_VIRTUAL, true);
     }
     return l->tensor[v->id] = d;
-}
-
-struct desc *lower_condition(struct lowering *l, const struct op *origin, const struct value *v)
-{
-    struct desc *d = lower_value(l, v);
-    if (!v->stored) return d;
-    struct desc *zero = lower_literal(l, DT_f32, 0);
-    struct desc *keep = lower_virtual(l, DT_bool, v->rank, v->dim);
-    lower_pw(l, origin, "CMP_NEQ", "FLOAT", d, zero, NULL, keep);
-    return keep;
 }
 
 /* ---- the operators --------------------------------------------------------------------------- */

@@ -23,11 +23,10 @@ struct lowering {
 typedef bool lower_fn(struct lowering *l, const struct op *op);
 lower_fn lower_conv, lower_matmul, lower_sdpa, lower_reduction, lower_pointwise;
 
-/* The tensor descriptor of a value of the graph, made at its first use. A stored bool is INT8, one
- * byte of 0 or 1: cuDNN 9.19 packs the BOOLEAN tensors of memory eight to a byte. */
+/* The tensor descriptor of a value of the graph, made at its first use. A bool is INT8, a byte of 0
+ * or 1: cuDNN 9.19 packs BOOLEAN tensors of memory eight to a byte, and its BOOLEAN registers do
+ * not compile where the fastest axis is no multiple of 4; INT8 conditions select alike. */
 struct desc *lower_value(struct lowering *l, const struct value *v);
-/* A bool value as a condition: a BOOLEAN register, made from memory's bytes where it is stored. */
-struct desc *lower_condition(struct lowering *l, const struct op *origin, const struct value *v);
 /* A tensor of the lowering's own: a register (virtual), row-major. */
 struct desc *lower_virtual(struct lowering *l, enum dtype type, int rank, const int64_t *dim);
 /* A literal, by value, of the graph's rank. */

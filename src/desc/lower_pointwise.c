@@ -129,6 +129,11 @@ static bool cast(struct lowering *l, const struct op *op, const char *compute)
     if (to == DT_bool && from != DT_bool) {
         struct desc *zero = lower_literal(l, DT_f32, 0), *y = lower_value(l, op->out[0]);
         lower_pw(l, op, "CMP_NEQ", "FLOAT", x, zero, NULL, y);
+    } else if (from == to && op->in[0]->producer) {
+        /* cuDNN 9.19: behind a matmul an identity that changes no type is dropped, and what it
+         * should have stored with it (measured) */
+        struct desc *one = lower_literal(l, DT_f32, 1), *y = lower_value(l, op->out[0]);
+        lower_pw(l, op, "MUL", compute, x, one, NULL, y);
     } else {
         struct desc *y = lower_value(l, op->out[0]);
         lower_pw(l, op, "IDENTITY", compute, x, NULL, NULL, y);
@@ -143,14 +148,11 @@ bool lower_pointwise(struct lowering *l, const struct op *op)
     if (!compute) return false;
     if (strcmp(info->mode, "IDENTITY") == 0) return cast(l, op, compute);
     struct desc *in[3] = {NULL};
-    if (info->n_in == 3) { /* select(cond, a, b) is BINARY_SELECT: a where t, else b */
-        in[2] = lower_condition(l, op, op->in[0]);
-        in[0] = lower_value(l, op->in[1]);
-        in[1] = lower_value(l, op->in[2]);
-    } else {
-        in[0] = shield(l, op, lower_value(l, op->in[0]));
-        if (info->n_in == 2) in[1] = lower_value(l, op->in[1]);
+    bool select = info->n_in == 3; /* select(cond, a, b) is BINARY_SELECT: x where t, else b */
+    for (int k = 0; k < info->n_in; k++) {
+        in[select ? (k + 2) % 3 : k] = lower_value(l, op->in[k]);
     }
+    in[0] = shield(l, op, in[0]);
     struct desc *y = lower_value(l, op->out[0]);
     set_parameters(l, op, lower_pw(l, op, info->mode, compute, in[0], in[1], in[2], y));
     return true;

@@ -154,14 +154,19 @@ static void restate(struct value *v, const struct groups *g, enum flat_form form
     }
 }
 
-/* True when some reduction gathers the slowest of two groups and keeps the fastest. */
-static bool reduces_columns(const struct component *c, const struct groups *g)
+/* cuDNN 9.19: as rank 2, reductions along rows and of everything are right, but a pointwise result
+ * that is stored beside them is written in its first row only (measured); columns have no such form
+ * at all. Both are right as channels-last. */
+static bool needs_channels(const struct component *c, const struct groups *g)
 {
     if (g->n != 2) return false;
     for (size_t k = 0; k < c->ops.n; k++) {
         const struct op *op = c->ops.at[k];
-        if (ops[op->id].family != FAM_reduction) continue;
         const struct value *x = op->in[0], *y = op->out[0];
+        if (ops[op->id].family != FAM_reduction) {
+            if (in_memory(y)) return true;
+            continue;
+        }
         bool slow = x->dim[g->fastest[0]] != y->dim[g->fastest[0]];
         bool fast = x->dim[g->fastest[1]] != y->dim[g->fastest[1]];
         if (slow && !fast) return true;
@@ -303,10 +308,10 @@ bool form_flat(struct session *s, struct component *c)
         return false;
     }
     if (!contiguous(s, c, &g) || (reduction && !packed(s, c, &g))) return false;
-    bool columns = reduces_columns(c, &g);
+    bool channels = reduction && needs_channels(c, &g);
     for (size_t k = 0; k < c->values.n; k++) {
         struct value *v = c->values.at[k];
-        if (columns)
+        if (channels)
             restate(v, &g, FLAT_CHANNELS, 4, 0);
         else if (reduction)
             restate(v, &g, FLAT_ROWS, 2, 2 - g.n);

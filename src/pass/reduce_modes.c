@@ -28,6 +28,45 @@ static void put_before(struct arena *a, struct graph *g, struct op *reduce, enum
     reduce->in[0] = y;
 }
 
+/* What makes x makes y instead. */
+static void take_name(struct graph *g, struct value *x, struct value *y)
+{
+    struct op *p = x->producer;
+    for (int k = 0; k < ops[p->id].n_out; k++) {
+        if (p->out[k] == x) ir_result(p, k, y);
+    }
+    for (size_t k = 0; k < g->ops.n; k++) {
+        struct op *op = g->ops.at[k];
+        for (int j = 0; j < ops[op->id].n_in; j++) {
+            if (op->in[j] == x) op->in[j] = y;
+        }
+    }
+}
+
+/* Axes that are all 1 already: engines give garbage when no dim changes (measured), and what is
+ * asked for is the value itself, or its magnitude. */
+static bool nothing_to_gather(struct session *s, struct graph *g, struct op *op)
+{
+    struct value *x = op->in[0], *y = op->out[0];
+    if (memcmp(x->dim, y->dim, sizeof *x->dim * (size_t)x->rank) != 0) return false;
+    int64_t mode = op->attr[op_attr_index(op->id, "mode")].i;
+    if (mode == mode_index("mul_no_zeros")) return false; /* 0 would become 1 */
+    bool magnitude =
+        mode == mode_index("max_abs") || mode == mode_index("norm1") || mode == mode_index("norm2");
+    if (!magnitude && x->role == VAL_TEMP && !x->stored && x->type == y->type) {
+        take_name(g, x, y);
+        return true;
+    }
+    struct op *same = ir_op(s->arena, g, magnitude ? OP_abs : OP_cast);
+    if (!magnitude) same->attr[op_attr_index(OP_cast, "type")].i = y->type;
+    same->compute = op->compute;
+    same->span = op->span;
+    same->promise = op->promise;
+    same->in[0] = x;
+    ir_result(same, 0, y); /* nothing is left of the reduction for ir_sort to keep */
+    return true;
+}
+
 static bool rewrite_one(struct session *s, struct graph *g, struct op *op)
 {
     struct attr *mode = &op->attr[op_attr_index(op->id, "mode")];
@@ -60,7 +99,8 @@ bool rewrite_reduce_modes(struct session *s, struct graph *g)
     size_t n = g->ops.n; /* rewriting appends */
     for (size_t k = 0; k < n; k++) {
         struct op *op = g->ops.at[k];
-        if (ops[op->id].family == FAM_reduction) ok = rewrite_one(s, g, op) && ok;
+        if (ops[op->id].family != FAM_reduction || nothing_to_gather(s, g, op)) continue;
+        ok = rewrite_one(s, g, op) && ok;
     }
     ir_sort(s->arena, g);
     return ok;
