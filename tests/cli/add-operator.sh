@@ -1,0 +1,77 @@
+#!/bin/sh
+# The recipe "add an operator" of HACKING.md, done to a copy of the tree: one row in src/op/ops.def and one
+# line in src/interp/kernel_pointwise.c make `tan`, which fgc does not have, known to every command.
+# Environment: srcdir, FGC, FGC_BUILD_DIR (as tests/run.py gives them). Exit 77 where there is no cuDNN.
+set -eu
+top=$(cd "${srcdir:-$(dirname "$0")/../..}" && pwd)
+build=$(cd "${FGC_BUILD_DIR:-$top/build}" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+passed=0
+fail() { echo "FAIL $*"; echo "$passed passed, 1 failed, 0 skipped"; exit 1; }
+pass() { passed=$((passed + 1)); }
+
+mkdir "$work/tree" "$work/build"
+(cd "$top" && tar -cf - --exclude=./.git --exclude='./build*' --exclude=./deps --exclude=./autom4te.cache . ) |
+    tar -xf - -C "$work/tree"
+[ -f "$work/tree/build-aux/install-sh" ] || cp -R "$top/build-aux" "$work/tree/"
+chmod -R u+w "$work/tree"
+cat > "$work/tan.fg" <<'END'
+fg 1
+
+graph tangent() {
+    input  x : f32[2, 4]
+    output y : f32[2, 4]
+
+    y = tan(x)
+}
+END
+"$FGC" check "$work/tan.fg" 2>/dev/null && fail "this fgc has tan already"
+pass
+
+# ---- the recipe --------------------------------------------------------------------------------------
+cd "$work/tree"
+sed -i '/^OP(cos,/i\
+OP(tan, FAMILY(pointwise), SHAPE(broadcast), EVAL(tan), LOWER(pointwise, TAN), UNARY,\
+   .types = REAL_TYPES, .formula = "tan(x)", .doc = "tangent")' src/op/ops.def
+sed -i '/^ONE(cos,/i\
+ONE(tan, tan(x))' src/interp/kernel_pointwise.c
+grep -q '^OP(tan' src/op/ops.def && grep -q '^ONE(tan' src/interp/kernel_pointwise.c || fail "the recipe's places moved"
+pass
+
+# ---- build -------------------------------------------------------------------------------------------
+prefix=$(sed -n 's/^GPU_PREFIX = //p' "$build/Makefile")
+cd "$work/build"
+eval "$work/tree/configure -q $("$build/config.status" --config) CFLAGS='-O0 -Werror'" \
+    ${prefix:+"--with-cudnn=$prefix"} >log 2>&1 || { cat log; fail "configure"; }
+make -s -j2 fgc fgc-build standin/libcuda.so.1 >log 2>&1 || { tail -20 log; fail "build"; }
+pass
+
+# ---- every command knows it ----------------------------------------------------------------------------
+./fgc ops tan | grep -q tangent || fail "fgc ops"
+pass
+./fgc -d desc "$work/tan.fg" | grep -q TAN || fail "fgc -d desc"
+pass
+python3 - "$work" <<'END' || fail "fgc run"
+import math, struct, subprocess, sys
+work = sys.argv[1]
+head = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 4), }"
+head = head.ljust(128 - 10 - 1) + "\n"
+x = [-1.5, -1.0, -0.25, 0.0, 0.125, 0.5, 1.0, 1.5]
+with open(work + "/x.npy", "wb") as f:
+    f.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + struct.pack("<8f", *x))
+subprocess.run(["./fgc", "run", "--reference", work + "/tan.fg", "-i", f"x={work}/x.npy", "-o", f"y={work}/y.npy"],
+               check=True, stdout=subprocess.DEVNULL)
+with open(work + "/y.npy", "rb") as f:
+    y = struct.unpack("<8f", f.read()[-32:])
+sys.exit(not all(abs(b - math.tan(a)) <= 1e-6 * abs(math.tan(a)) for a, b in zip(x, y)))
+END
+pass
+if ! "$FGC" "$top/examples/conv_bias_relu/conv_bias_relu.fg" -q -o "$work/probe.plan" 2>/dev/null; then
+    echo "$passed passed, 0 failed, 1 skipped"
+    exit 0
+fi
+./fgc "$work/tan.fg" -q -o "$work/tan.plan" || fail "no plan"
+./fgc show "$work/tan.plan" | grep -q 'graph tangent' || fail "fgc show"
+pass
+echo "$passed passed, 0 failed, 0 skipped"
