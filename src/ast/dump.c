@@ -15,19 +15,46 @@ static void path(const names_vec *p, struct buf *out)
     for (size_t i = 0; i < p->n; i++) buf_printf(out, "%s%s", i ? "." : "", p->at[i].text);
 }
 
-static void expr(const struct expr *e, struct buf *out);
+/* What is still to be printed: a text, an expression, or one whose left operand is printed. A stack of
+ * these stands for recursion: chains may be very long. */
+struct piece {
+    const char *text;
+    const struct expr *e;
+    bool only_tail;
+};
+typedef VEC(struct piece) pieces_vec;
 
-static void arguments(const args_vec *a, struct buf *out)
+static void push_text(struct arena *a, pieces_vec *todo, const char *text)
 {
-    for (size_t i = 0; i < a->n; i++) {
-        buf_puts(out, " ");
-        if (a->at[i].name.text) buf_printf(out, "%s=", a->at[i].name.text);
-        expr(a->at[i].value, out);
+    vec_push(a, todo, ((struct piece){.text = text}));
+}
+
+static void push_expr(struct arena *a, pieces_vec *todo, const struct expr *e)
+{
+    vec_push(a, todo, ((struct piece){.e = e}));
+}
+
+/* The last is pushed first: the stack hands out the first. */
+static void push_args(struct arena *a, pieces_vec *todo, const args_vec *args)
+{
+    for (size_t i = args->n; i > 0; i--) {
+        const struct arg *arg = &args->at[i - 1];
+        push_expr(a, todo, arg->value);
+        if (arg->name.text) {
+            push_text(a, todo, "=");
+            push_text(a, todo, arg->name.text);
+        }
+        push_text(a, todo, " ");
     }
 }
 
-/* What is not the left operand. */
-static void tail(const struct expr *e, struct buf *out)
+static const char *prefix_of(const struct expr *e)
+{
+    return e->kind == EXPR_CHAIN ? "|>" : e->kind == EXPR_IN ? "in" : e->kind == EXPR_PAREN ? "paren" : ast_op_names[e->op];
+}
+
+/* Prints the beginning of what is not the left operand, and pushes the rest. */
+static void begin_tail(struct arena *a, pieces_vec *todo, const struct expr *e, struct buf *out)
 {
     switch (e->kind) {
     case EXPR_ERROR: buf_puts(out, "error"); break;
@@ -36,54 +63,62 @@ static void tail(const struct expr *e, struct buf *out)
     case EXPR_REAL: buf_real(out, e->r); break;
     case EXPR_LIST:
         buf_puts(out, "[");
-        for (size_t i = 0; i < e->items.n; i++) {
-            if (i) buf_puts(out, " ");
-            expr(e->items.at[i], out);
+        push_text(a, todo, "]");
+        for (size_t i = e->items.n; i > 0; i--) {
+            push_expr(a, todo, e->items.at[i - 1]);
+            if (i > 1) push_text(a, todo, " ");
         }
-        buf_puts(out, "]");
         break;
     case EXPR_CALL:
-        buf_puts(out, "(call ");
-        path(&e->path, out);
-        arguments(&e->args, out);
-        buf_puts(out, ")");
-        break;
     case EXPR_CHAIN:
-        buf_puts(out, e->has_parens ? " call " : " ");
+        buf_puts(out, e->kind == EXPR_CALL ? "(call " : e->has_parens ? " call " : " ");
         path(&e->path, out);
-        arguments(&e->args, out);
-        buf_puts(out, ")");
+        push_text(a, todo, ")");
+        push_args(a, todo, &e->args);
         break;
     case EXPR_UNARY:
-        buf_printf(out, "(%s ", ast_op_names[e->op]);
-        expr(e->right, out);
-        buf_puts(out, ")");
-        break;
-    case EXPR_PAREN:
-        buf_puts(out, "(paren ");
-        expr(e->right, out);
-        buf_puts(out, ")");
-        break;
+    case EXPR_PAREN: buf_printf(out, "(%s", prefix_of(e)); /* fall through */
     case EXPR_BINARY:
     case EXPR_IN:
         buf_puts(out, " ");
-        expr(e->right, out);
-        buf_puts(out, ")");
+        push_text(a, todo, ")");
+        push_expr(a, todo, e->right);
         break;
     }
 }
 
-/* Prefix form. Down the left spine by a loop, for chains may be very long. */
+static void print_pieces(struct arena *a, pieces_vec *todo, struct buf *out)
+{
+    while (todo->n) {
+        struct piece p = todo->at[--todo->n];
+        if (p.text) {
+            buf_puts(out, p.text);
+        } else if (p.e->left && !p.only_tail) {
+            buf_printf(out, "(%s ", prefix_of(p.e));
+            vec_push(a, todo, ((struct piece){.e = p.e, .only_tail = true}));
+            push_expr(a, todo, p.e->left);
+        } else {
+            begin_tail(a, todo, p.e, out);
+        }
+    }
+}
+
+/* Prefix form. */
 static void expr(const struct expr *e, struct buf *out)
 {
-    VEC(const struct expr *) spine = {0};
     struct arena *a = arena_new();
-    for (; e; e = e->left) vec_push(a, &spine, e);
-    for (size_t i = 0; i + 1 < spine.n; i++) {
-        const struct expr *s = spine.at[i];
-        buf_printf(out, "(%s ", s->kind == EXPR_CHAIN ? "|>" : s->kind == EXPR_IN ? "in" : ast_op_names[s->op]);
-    }
-    for (size_t i = spine.n; i > 0; i--) tail(spine.at[i - 1], out);
+    pieces_vec todo = {0};
+    push_expr(a, &todo, e);
+    print_pieces(a, &todo, out);
+    arena_free(a);
+}
+
+static void arguments(const args_vec *args, struct buf *out)
+{
+    struct arena *a = arena_new();
+    pieces_vec todo = {0};
+    push_args(a, &todo, args);
+    print_pieces(a, &todo, out);
     arena_free(a);
 }
 
@@ -151,7 +186,14 @@ static void item(const struct item *it, struct buf *out)
         buf_puts(out, " ");
         path(&it->import_path, out);
     }
-    if (it->import_file) buf_printf(out, " \"%s\"", it->import_file);
+    if (it->import_file) {
+        buf_puts(out, " \"");
+        for (const char *p = it->import_file; *p; p++) {
+            if (*p == '"' || *p == '\\') buf_puts(out, "\\");
+            buf_put(out, p, 1);
+        }
+        buf_puts(out, "\"");
+    }
     for (size_t i = 0; i < it->params.n; i++) {
         const struct param *p = &it->params.at[i];
         buf_printf(out, " (%s%s", p->name.text, p->def ? " = " : p->choices ? " in " : "");

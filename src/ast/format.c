@@ -1,200 +1,10 @@
-/* format: the canonical text of a file.
+/* format: the canonical text of a file: statements, items, comments and empty lines.
  *
- * Invariant: every comment is kept, in order; formatting what was formatted changes nothing. A
- * statement is printed on one line when it fits 100 columns; else it is broken before the operators
- * of its loosest level, and calls that are still too long take one argument a line. */
-#include "ast/ast.h"
+ * Invariant: every comment is kept, in order; formatting what was formatted changes nothing. A run of
+ * declarations lines up like a table; graphs and functions stand apart by an empty line. */
+#include "ast/format.h"
 
 #include <inttypes.h>
-
-enum { WIDTH = 100, STEP = 4 };
-
-struct writer {
-    const struct ast *ast;
-    struct buf *out;
-    size_t comment;  /* next to print */
-    size_t line_at;  /* where the current line starts in out */
-    uint32_t done;   /* source offset up to which everything is printed */
-};
-
-/* ---- expressions, flat ------------------------------------------------------------------- */
-
-static void flat(const struct expr *e, struct buf *out);
-
-static void put_path(const names_vec *p, struct buf *out)
-{
-    for (size_t i = 0; i < p->n; i++) buf_printf(out, "%s%s", i ? "." : "", p->at[i].text);
-}
-
-static void put_args(const args_vec *a, struct buf *out)
-{
-    buf_puts(out, "(");
-    for (size_t i = 0; i < a->n; i++) {
-        if (i) buf_puts(out, ", ");
-        if (a->at[i].name.text) buf_printf(out, "%s=", a->at[i].name.text);
-        flat(a->at[i].value, out);
-    }
-    buf_puts(out, ")");
-}
-
-static void put_items(const exprs_vec *v, struct buf *out)
-{
-    for (size_t i = 0; i < v->n; i++) {
-        if (i) buf_puts(out, ", ");
-        if (v->at[i])
-            flat(v->at[i], out);
-        else
-            buf_puts(out, "_");
-    }
-}
-
-/* An expression without its left operand: what follows it, or the whole when it has none. */
-static void flat_tail(const struct expr *e, struct buf *out)
-{
-    switch (e->kind) {
-    case EXPR_ERROR: break;
-    case EXPR_NAME: put_path(&e->path, out); break;
-    case EXPR_INT:
-    case EXPR_REAL: buf_puts(out, e->literal); break;
-    case EXPR_LIST:
-        buf_puts(out, "[");
-        put_items(&e->items, out);
-        buf_puts(out, "]");
-        break;
-    case EXPR_CALL:
-        put_path(&e->path, out);
-        put_args(&e->args, out);
-        break;
-    case EXPR_CHAIN:
-        buf_puts(out, "|> ");
-        put_path(&e->path, out);
-        if (e->has_parens) put_args(&e->args, out);
-        break;
-    case EXPR_UNARY:
-        buf_printf(out, "%s%s", ast_op_names[e->op], e->op == AST_NOT ? " " : "");
-        flat(e->right, out);
-        break;
-    case EXPR_PAREN:
-        buf_puts(out, "(");
-        flat(e->right, out);
-        buf_puts(out, ")");
-        break;
-    case EXPR_BINARY:
-        buf_printf(out, "%s ", ast_op_names[e->op]);
-        flat(e->right, out);
-        break;
-    case EXPR_IN:
-        buf_puts(out, "in ");
-        flat(e->right, out);
-        break;
-    }
-}
-
-typedef VEC(const struct expr *) spine_vec;
-
-/* e, its left operand, that one's, ... : chains may be very long, so no recursion. */
-static spine_vec spine_of(struct arena *a, const struct expr *e)
-{
-    spine_vec s = {0};
-    for (; e; e = e->left) vec_push(a, &s, e);
-    return s;
-}
-
-static void flat(const struct expr *e, struct buf *out)
-{
-    struct arena *a = arena_new();
-    spine_vec s = spine_of(a, e);
-    for (size_t i = s.n; i > 0; i--) {
-        if (i < s.n) buf_puts(out, " ");
-        flat_tail(s.at[i - 1], out);
-    }
-    arena_free(a);
-}
-
-/* ---- expressions, broken ----------------------------------------------------------------- */
-
-static int level(const struct expr *e)
-{
-    if (e->kind == EXPR_CHAIN) return 0;
-    if (e->kind == EXPR_IN) return 4;
-    if (e->kind != EXPR_BINARY) return 9;
-    switch (e->op) {
-    case AST_OR: return 1;
-    case AST_AND: return 2;
-    case AST_ADD:
-    case AST_SUB: return 5;
-    case AST_MUL:
-    case AST_DIV:
-    case AST_FLOORDIV:
-    case AST_MOD: return 6;
-    default: return 4;
-    }
-}
-
-static void new_line(struct writer *w, int indent)
-{
-    buf_printf(w->out, "\n%*s", indent, "");
-    w->line_at = w->out->n - (size_t)indent;
-}
-
-static size_t column(const struct writer *w)
-{
-    return w->out->n - w->line_at;
-}
-
-static void print_expr(struct writer *w, const struct expr *e, int indent, size_t reserve);
-
-static bool fits(struct writer *w, const struct expr *e, bool only_tail, size_t reserve)
-{
-    struct buf b = {0};
-    (only_tail ? flat_tail : flat)(e, &b);
-    bool ok = column(w) + b.n + reserve <= WIDTH;
-    buf_fini(&b);
-    return ok;
-}
-
-/* A call or list that is too long: one argument a line. */
-static void print_tail(struct writer *w, const struct expr *e, int indent)
-{
-    if (fits(w, e, true, 0) || (e->kind != EXPR_CALL && e->kind != EXPR_CHAIN && e->kind != EXPR_LIST) ||
-        (e->kind == EXPR_LIST ? e->items.n == 0 : e->args.n == 0)) {
-        flat_tail(e, w->out);
-        return;
-    }
-    if (e->kind == EXPR_CHAIN) buf_puts(w->out, "|> ");
-    put_path(&e->path, w->out);
-    buf_puts(w->out, e->kind == EXPR_LIST ? "[" : "(");
-    size_t n = e->kind == EXPR_LIST ? e->items.n : e->args.n;
-    for (size_t i = 0; i < n; i++) {
-        new_line(w, indent + STEP);
-        if (e->kind != EXPR_LIST && e->args.at[i].name.text) buf_printf(w->out, "%s=", e->args.at[i].name.text);
-        print_expr(w, e->kind == EXPR_LIST ? e->items.at[i] : e->args.at[i].value, indent + STEP, 1);
-        buf_puts(w->out, ",");
-    }
-    new_line(w, indent);
-    buf_puts(w->out, e->kind == EXPR_LIST ? "]" : ")");
-}
-
-static void print_expr(struct writer *w, const struct expr *e, int indent, size_t reserve)
-{
-    if (fits(w, e, false, reserve)) {
-        flat(e, w->out);
-        return;
-    }
-    struct arena *a = arena_new();
-    spine_vec s = spine_of(a, e);
-    int loosest = level(s.at[0]);
-    for (size_t i = s.n; i > 0; i--) {
-        const struct expr *x = s.at[i - 1];
-        bool breaks = i < s.n && level(x) == loosest;
-        if (breaks)
-            new_line(w, indent + STEP);
-        else if (i < s.n)
-            buf_puts(w->out, " ");
-        print_tail(w, x, breaks ? indent + STEP : indent);
-    }
-    arena_free(a);
-}
 
 /* ---- comments and blank lines ------------------------------------------------------------ */
 
@@ -223,13 +33,20 @@ static void put_comment_text(struct writer *w, struct span c)
     buf_put(w->out, text_at(w, c.begin), c.end - c.begin);
 }
 
+/* An empty line where the text has one or more, or where one is due. */
+static void empty_line(struct writer *w, uint32_t begin)
+{
+    if (w->done && (w->apart || blank_between(w, w->done, begin))) buf_puts(w->out, "\n");
+    w->apart = false;
+}
+
 /* Comments that stand before `begin` and were not printed, each on its own line. */
 static void comments_before(struct writer *w, uint32_t begin, int indent)
 {
     for (; w->comment < w->ast->comments.n; w->comment++) {
         struct span c = w->ast->comments.at[w->comment].span;
         if (c.begin >= begin) break;
-        if (w->done && blank_between(w, w->done, c.begin)) buf_puts(w->out, "\n");
+        empty_line(w, c.begin);
         buf_printf(w->out, "%*s", indent, "");
         put_comment_text(w, c);
         buf_puts(w->out, "\n");
@@ -242,7 +59,7 @@ static void comments_before(struct writer *w, uint32_t begin, int indent)
 static void lead_in(struct writer *w, struct span at, int indent, bool may_blank)
 {
     comments_before(w, at.begin, indent);
-    if (may_blank && w->done && blank_between(w, w->done, at.begin)) buf_puts(w->out, "\n");
+    if (may_blank) empty_line(w, at.begin);
     size_t first = w->comment;
     while (w->comment < w->ast->comments.n && w->ast->comments.at[w->comment].span.end <= at.end) {
         buf_printf(w->out, "%*s", indent, "");
@@ -277,28 +94,86 @@ static void lead_out(struct writer *w, uint32_t end)
 
 /* ---- statements -------------------------------------------------------------------------- */
 
-static void put_names(const names_vec *names, struct buf *out)
+/* Wrapped after a comma when too many for a line. */
+static void put_names(struct writer *w, const names_vec *names)
 {
-    for (size_t i = 0; i < names->n; i++) buf_printf(out, "%s%s", i ? ", " : "", names->at[i].text);
+    for (size_t i = 0; i < names->n; i++) {
+        if (i) buf_puts(w->out, ",");
+        if (i && format_column(w) + strlen(names->at[i].text) + 6 > WIDTH)
+            format_new_line(w, 2 * STEP);
+        else if (i)
+            buf_puts(w->out, " ");
+        buf_puts(w->out, names->at[i].text);
+    }
 }
 
-static void put_type_head(const struct type_expr *t, struct buf *out)
+/* How a run of declarations lines up: widths of names, of types up to the clauses, and of each axis's
+ * dim where all dims of the run are names. What is wider than MOST stands for itself. */
+struct columns {
+    size_t names, heads, n_dims, dim[8];
+};
+enum { MOST = 48 };
+
+static void pad(struct buf *out, size_t from, size_t width)
+{
+    for (size_t n = out->n - from; n < width; n++) buf_puts(out, " ");
+}
+
+static void put_dims(const struct type_expr *t, const struct columns *c, struct buf *out)
+{
+    for (size_t i = 0; i < t->dims.n; i++) {
+        size_t at = out->n;
+        if (t->dims.at[i])
+            format_flat(t->dims.at[i], out);
+        else
+            buf_puts(out, "_");
+        if (i + 1 == t->dims.n) return;
+        buf_puts(out, ",");
+        if (c->n_dims) pad(out, at, c->dim[i] + 1);
+        buf_puts(out, " ");
+    }
+}
+
+static void put_head_flat(const struct type_expr *t, const struct columns *c, struct buf *out)
 {
     buf_puts(out, t->elem.text);
     if (!t->has_brackets) return;
     buf_puts(out, "[");
-    if (t->infer_all)
-        buf_puts(out, "...");
-    else
-        put_items(&t->dims, out);
+    if (t->infer_all) buf_puts(out, "...");
+    put_dims(t, c, out);
     buf_puts(out, "]");
+}
+
+/* Element type and dims; one dim a line where they do not fit. */
+static void put_head(struct writer *w, const struct type_expr *t, const struct columns *c)
+{
+    struct buf b = {0};
+    put_head_flat(t, c, &b);
+    if (format_column(w) + b.n <= WIDTH || t->dims.n == 0) {
+        buf_puts(w->out, b.at);
+    } else {
+        buf_puts(w->out, t->elem.text);
+        buf_puts(w->out, "[");
+        for (size_t i = 0; i < t->dims.n; i++) {
+            format_new_line(w, 2 * STEP);
+            if (t->dims.at[i])
+                format_expr(w, t->dims.at[i], 2 * STEP, 1);
+            else
+                buf_puts(w->out, "_");
+            buf_puts(w->out, ",");
+        }
+        format_new_line(w, STEP);
+        buf_puts(w->out, "]");
+    }
+    buf_fini(&b);
 }
 
 static void put_clauses(const struct type_expr *t, struct buf *out)
 {
     for (size_t i = 0; i < t->clauses.n; i++) {
-        buf_printf(out, "%s%s", i ? " " : "", t->clauses.at[i].name.text);
-        if (t->clauses.at[i].has_parens) put_args(&t->clauses.at[i].args, out);
+        if (i) buf_puts(out, " ");
+        buf_puts(out, t->clauses.at[i].name.text);
+        if (t->clauses.at[i].has_parens) format_args(&t->clauses.at[i].args, out);
     }
 }
 
@@ -307,58 +182,94 @@ static bool is_declaration(const struct stmt *s)
     return s->kind == STMT_INPUT || s->kind == STMT_OUTPUT || s->kind == STMT_SCALAR;
 }
 
-struct columns {
-    size_t names, heads; /* widths of a run of declarations */
-};
-
-static size_t width_of(const struct stmt *s, bool head)
+static size_t names_width(const names_vec *names)
 {
-    struct buf b = {0};
-    if (head)
-        put_type_head(s->type, &b);
-    else
-        put_names(&s->names, &b);
-    size_t n = b.n;
-    buf_fini(&b);
+    size_t n = names->n ? 2 * (names->n - 1) : 0;
+    for (size_t i = 0; i < names->n; i++) n += strlen(names->at[i].text);
     return n;
 }
 
-/* The run of declarations without an empty line between them that i stands in; names and layout
- * clauses of a run line up. */
+static void widen(size_t *width, size_t n)
+{
+    if (n <= MOST && n > *width) *width = n;
+}
+
+/* True when t's dims are names, as many as in the run's other types. */
+static bool is_table_row(const struct type_expr *t, size_t n_dims)
+{
+    if (t->dims.n != n_dims) return false;
+    for (size_t i = 0; i < n_dims; i++)
+        if (!t->dims.at[i] || t->dims.at[i]->kind != EXPR_NAME) return false;
+    return true;
+}
+
+static void dims_table(const struct item *it, size_t first, size_t last, struct columns *c)
+{
+    size_t n = it->body.at[first]->type->dims.n;
+    if (n > COUNT_OF(c->dim)) return;
+    for (size_t k = first; k <= last; k++)
+        if (!is_table_row(it->body.at[k]->type, n)) return;
+    c->n_dims = n;
+    for (size_t k = first; k <= last; k++)
+        for (size_t i = 0; i < n; i++)
+            widen(&c->dim[i], names_width(&it->body.at[k]->type->dims.at[i]->path));
+}
+
+/* The run of declarations without an empty line between them that begins at i. */
 static struct columns columns_of(const struct writer *w, const struct item *it, size_t i)
 {
-    size_t first = i, last = i;
-    while (first > 0 && is_declaration(it->body.at[first - 1]) &&
-           !blank_between(w, it->body.at[first - 1]->span.end, it->body.at[first]->span.begin))
-        first--;
+    size_t last = i;
     while (last + 1 < it->body.n && is_declaration(it->body.at[last + 1]) &&
            !blank_between(w, it->body.at[last]->span.end, it->body.at[last + 1]->span.begin))
         last++;
-    struct columns c = {0, 0};
-    for (size_t k = first; k <= last; k++) {
-        size_t n = width_of(it->body.at[k], false), h = width_of(it->body.at[k], true);
-        if (n > c.names) c.names = n;
-        if (it->body.at[k]->type->clauses.n && h > c.heads) c.heads = h;
+    struct columns c = {0};
+    dims_table(it, i, last, &c);
+    for (size_t k = i; k <= last; k++) {
+        const struct stmt *s = it->body.at[k];
+        widen(&c.names, names_width(&s->names));
+        if (s->type->clauses.n == 0) continue;
+        struct buf b = {0};
+        put_head_flat(s->type, &c, &b);
+        widen(&c.heads, b.n);
+        buf_fini(&b);
     }
     return c;
 }
 
-static void put_declaration(struct writer *w, const struct stmt *s, struct columns c)
+static void put_declaration(struct writer *w, const struct stmt *s, const struct columns *c)
 {
-    static const char *const words[] = {[STMT_INPUT] = "input ", [STMT_OUTPUT] = "output", [STMT_SCALAR] = "scalar"};
-    buf_printf(w->out, "%s ", words[s->kind]);
+    static const char *const words[] = {[STMT_INPUT] = "input  ", [STMT_OUTPUT] = "output ", [STMT_SCALAR] = "scalar "};
+    buf_puts(w->out, words[s->kind]);
     size_t at = w->out->n;
-    put_names(&s->names, w->out);
-    buf_printf(w->out, "%*s : ", (int)(c.names - (w->out->n - at)), "");
+    put_names(w, &s->names);
+    pad(w->out, at, c->names);
+    buf_puts(w->out, " : ");
     at = w->out->n;
-    put_type_head(s->type, w->out);
+    put_head(w, s->type, c);
     if (s->type->clauses.n) {
-        buf_printf(w->out, "%*s ", (int)(c.heads - (w->out->n - at)), "");
+        pad(w->out, at, c->heads);
+        buf_puts(w->out, " ");
         put_clauses(s->type, w->out);
     }
     if (s->value) {
         buf_puts(w->out, " = ");
-        print_expr(w, s->value, STEP, 0);
+        format_expr(w, s->value, STEP, 0);
+    }
+}
+
+static void put_results(struct writer *w, const exprs_vec *results)
+{
+    buf_puts(w->out, "return");
+    for (size_t i = 0; i < results->n; i++) {
+        struct buf b = {0};
+        format_flat(results->at[i], &b);
+        if (i) buf_puts(w->out, ",");
+        if (i && format_column(w) + b.n + 2 > WIDTH)
+            format_new_line(w, 2 * STEP);
+        else
+            buf_puts(w->out, " ");
+        format_expr(w, results->at[i], i ? 2 * STEP : STEP, i + 1 < results->n);
+        buf_fini(&b);
     }
 }
 
@@ -367,27 +278,22 @@ static void put_other(struct writer *w, const struct stmt *s)
     if (s->kind == STMT_CONST) buf_puts(w->out, "const ");
     if (s->kind == STMT_COMPUTE) buf_puts(w->out, "compute ");
     if (s->kind == STMT_REQUIRE) buf_puts(w->out, "require ");
-    put_names(&s->names, w->out);
+    put_names(w, &s->names);
     if (s->type) {
+        static const struct columns none = {0};
         buf_puts(w->out, " : ");
-        put_type_head(s->type, w->out);
+        put_head(w, s->type, &none);
         if (s->type->clauses.n) buf_puts(w->out, " ");
         put_clauses(s->type, w->out);
     }
     if (s->kind == STMT_CONST || s->kind == STMT_BIND) buf_puts(w->out, " = ");
-    if (s->value) print_expr(w, s->value, STEP, 0);
-    if (s->kind == STMT_RETURN) {
-        buf_puts(w->out, "return ");
-        for (size_t i = 0; i < s->results.n; i++) {
-            if (i) buf_puts(w->out, ", ");
-            print_expr(w, s->results.at[i], STEP, i + 1 < s->results.n);
-        }
-    }
+    if (s->value) format_expr(w, s->value, STEP, 0);
+    if (s->kind == STMT_RETURN) put_results(w, &s->results);
 }
 
 static void put_body(struct writer *w, const struct item *it)
 {
-    struct columns c = {0, 0};
+    struct columns c = {0};
     for (size_t i = 0; i < it->body.n; i++) {
         const struct stmt *s = it->body.at[i];
         struct span at = {s->span.begin, s->span.end};
@@ -397,7 +303,7 @@ static void put_body(struct writer *w, const struct item *it)
             if (i == 0 || !is_declaration(it->body.at[i - 1]) ||
                 blank_between(w, it->body.at[i - 1]->span.end, s->span.begin))
                 c = columns_of(w, it, i);
-            put_declaration(w, s, c);
+            put_declaration(w, s, &c);
         } else {
             put_other(w, s);
         }
@@ -407,38 +313,38 @@ static void put_body(struct writer *w, const struct item *it)
 
 /* ---- items ------------------------------------------------------------------------------- */
 
-static void put_param(struct writer *w, const struct param *p)
+static void put_param(struct writer *w, const struct param *p, size_t reserve)
 {
     buf_puts(w->out, p->name.text);
-    if (p->def) {
-        buf_puts(w->out, " = ");
-        flat(p->def, w->out);
-    }
-    if (p->choices) {
-        buf_puts(w->out, " in ");
-        flat(p->choices, w->out);
+    if (p->def || p->choices) {
+        buf_puts(w->out, p->def ? " = " : " in ");
+        format_expr(w, p->def ? p->def : p->choices, STEP, reserve);
     }
 }
 
+/* "(params) {": on one line, or one a line. */
 static void put_params(struct writer *w, const struct item *it)
 {
-    size_t mark = w->out->n;
+    size_t mark = w->out->n, line = w->line_at;
     buf_puts(w->out, "(");
     for (size_t i = 0; i < it->params.n; i++) {
         if (i) buf_puts(w->out, ", ");
-        put_param(w, &it->params.at[i]);
+        put_param(w, &it->params.at[i], 0);
     }
-    buf_puts(w->out, ")");
-    if (column(w) + 2 <= WIDTH || it->params.n == 0) return;
-    w->out->n = mark; /* too long: one a line */
+    if (w->line_at == line && format_column(w) + 3 <= WIDTH) {
+        buf_puts(w->out, ") {");
+        return;
+    }
+    w->out->n = mark;
+    w->line_at = line;
     buf_puts(w->out, "(");
     for (size_t i = 0; i < it->params.n; i++) {
-        new_line(w, STEP);
-        put_param(w, &it->params.at[i]);
+        format_new_line(w, STEP);
+        put_param(w, &it->params.at[i], 1);
         buf_puts(w->out, ",");
     }
-    new_line(w, 0);
-    buf_puts(w->out, ")");
+    if (it->params.n) format_new_line(w, 0);
+    buf_puts(w->out, ") {");
 }
 
 static void put_string(const char *text, struct buf *out)
@@ -468,16 +374,25 @@ static void put_callable(struct writer *w, const struct item *it)
 {
     static const char *const words[] = {[ITEM_GRAPH] = "graph", [ITEM_FN] = "fn", [ITEM_EPILOGUE] = "epilogue"};
     uint32_t brace = head_end(w, it), end = it->span.end;
+    w->apart = true;
     lead_in(w, (struct span){it->span.begin, brace}, 0, true);
     buf_printf(w->out, "%s %s", words[it->kind], it->name.text);
     put_params(w, it);
-    buf_puts(w->out, " {");
     lead_out(w, brace);
     w->done = brace; /* an empty line after the brace is dropped: the body's first lead-in adds none */
     put_body(w, it);
     comments_before(w, end, STEP);
     buf_puts(w->out, "}");
     lead_out(w, end);
+    w->apart = true;
+}
+
+static void put_import(const names_vec *path, struct buf *out)
+{
+    for (size_t i = 0; i < path->n; i++) {
+        if (i) buf_puts(out, ".");
+        buf_puts(out, path->at[i].text);
+    }
 }
 
 static void put_item(struct writer *w, const struct item *it)
@@ -494,10 +409,10 @@ static void put_item(struct writer *w, const struct item *it)
         if (it->import_file)
             put_string(it->import_file, w->out);
         else
-            put_path(&it->import_path, w->out);
+            put_import(&it->import_path, w->out);
     } else {
         buf_printf(w->out, "const %s = ", it->name.text);
-        print_expr(w, it->value, 0, 0);
+        format_expr(w, it->value, 0, 0);
     }
     lead_out(w, at.end);
 }
@@ -522,7 +437,7 @@ void ast_format(const struct ast *a, struct buf *out)
 {
     struct writer w = {.ast = a, .out = out};
     struct span version = version_span(a);
-    lead_in(&w, version, 0, false);
+    lead_in(&w, version, 0, true);
     buf_printf(out, "fg %" PRId64, a->version);
     lead_out(&w, version.end);
     for (size_t i = 0; i < a->items.n; i++) {

@@ -67,6 +67,7 @@ void front_unexpected(struct front *f, struct span at, int found, const int *exp
     static const int compare[] = {TOK_EQ, TOK_NE, TOK_LE, TOK_GE, TOK_LT, TOK_GT, TOK_IN};
     static const int arithmetic[] = {TOK_PLUS, TOK_MINUS, TOK_TIMES, TOK_SLASH, TOK_FLOORDIV, TOK_PERCENT,
                                      TOK_AND, TOK_OR};
+    if (f->given_up) return; /* the text was cut off; that was said */
     struct buf text = {0};
     describe_found(f, at, found, &text);
     describe(expected, n, &text);
@@ -126,9 +127,15 @@ struct docs {
     size_t next; /* first comment at or after the last declaration looked at */
 };
 
-static uint32_t line_of(const struct front *f, uint32_t offset)
+/* Line ends between two offsets, counted up to 2. */
+static int line_ends(const struct front *f, uint32_t from, uint32_t to)
 {
-    return source_place(f->session, offset).line;
+    const char *text = f->source->text;
+    from -= f->source->base;
+    to -= f->source->base;
+    int n = 0;
+    for (uint32_t i = from; i < to && n < 2; i++) n += text[i] == '\n' || (text[i] == '\r' && text[i + 1] != '\n');
+    return n;
 }
 
 /* A comment's text without '#', one blank and the line end. */
@@ -149,13 +156,14 @@ static const char *doc_of(struct docs *d, struct span at, uint32_t end)
     size_t n = f->ast->comments.n;
     while (d->next < n && c[d->next].span.begin < at.begin) d->next++;
     size_t first = d->next;
-    uint32_t line = line_of(f, at.begin);
-    while (first > 0 && c[first - 1].own_line && line_of(f, c[first - 1].span.begin) == line - 1) first--, line--;
+    uint32_t below = at.begin;
+    while (first > 0 && c[first - 1].own_line && line_ends(f, c[first - 1].span.end, below) == 1)
+        below = c[--first].span.begin;
     struct buf out = {0};
     for (size_t i = first; i < d->next; i++) put_comment(f, c[i].span, &out);
     size_t after = d->next;
     while (after < n && c[after].span.begin < end) after++;
-    if (after < n && !c[after].own_line && line_of(f, c[after].span.begin) == line_of(f, end - 1))
+    if (after < n && !c[after].own_line && line_ends(f, end, c[after].span.begin) == 0)
         put_comment(f, c[after].span, &out);
     const char *doc = out.n ? arena_strndup(f->arena, out.at, out.n) : NULL;
     buf_fini(&out);
