@@ -1,22 +1,32 @@
 /* cmd_explain: the page of a diagnostic id, as printed in brackets behind every message. */
 #include "driver/driver.h"
 
+/* As it is printed: words joined by '-'. */
+static const char *printed(struct session *s, const char *id)
+{
+    char *name = arena_printf(s->arena, "%s", id);
+    for (char *p = name; *p; p++) {
+        if (*p == '_') *p = '-';
+    }
+    return name;
+}
+
 int cmd_explain(struct session *s, const struct options *o)
 {
     if (o->operands.n != 1) {
         diag(s, DIAG_usage, NO_SPAN, "one diagnostic ID is needed, got %zu", o->operands.n);
         return 0;
     }
-    const char *names[N_DIAGS];
+    const char *wanted = printed(s, o->operands.at[0]), *names[N_DIAGS];
     for (size_t i = 0; i < N_DIAGS; i++) {
-        names[i] = diag_infos[i].id;
-        if (strcmp(names[i], o->operands.at[0]) == 0) {
+        names[i] = printed(s, diag_infos[i].id);
+        if (strcmp(names[i], wanted) == 0) {
             printf("%s: %s\n\n%s\n", names[i], diag_infos[i].title, diag_infos[i].page);
             return 0;
         }
     }
     struct diag *d = diag(s, DIAG_usage, NO_SPAN, "there is no diagnostic '%s'", o->operands.at[0]);
-    const char *near = closest_name(o->operands.at[0], names, N_DIAGS);
+    const char *near = closest_name(wanted, names, N_DIAGS);
     if (near) diag_hint(s, d, "did you mean '%s'", near);
     return 0;
 }
