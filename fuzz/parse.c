@@ -8,22 +8,6 @@
 
 #include "ast/ast.h"
 
-/* A tree's dump without documentation: a comment from inside a statement is printed above it, where
- * it documents. */
-static void dump_bare(const struct ast *a, struct buf *out)
-{
-    struct buf all = {0};
-    ast_dump(a, &all);
-    for (char *line = all.at, *end; line && *line; line = end + 1) {
-        end = strchr(line, '\n');
-        *end = '\0';
-        char *doc = strstr(line, "  \"");
-        buf_put(out, line, doc ? (size_t)(doc - line) : strlen(line));
-        buf_puts(out, "\n");
-    }
-    buf_fini(&all);
-}
-
 static void comments_of(const struct ast *a, struct buf *out)
 {
     for (size_t i = 0; i < a->comments.n; i++) {
@@ -54,8 +38,8 @@ static void check_print(struct session *s, const struct ast *first, const char *
         abort();
     }
     ast_format(second, &two);
-    dump_bare(first, &tree_one);
-    dump_bare(second, &tree_two);
+    ast_dump(first, &tree_one);
+    ast_dump(second, &tree_two);
     comments_of(first, &said_one);
     comments_of(second, &said_two);
     must_equal("trees", &tree_one, &tree_two, text, n);

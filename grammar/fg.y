@@ -69,11 +69,11 @@ item:
 |   IMPORT STRING[text] NL                         { ast_import_file(front, @$, $text); }
 |   CONST NAME[n] ASSIGN expr[e] NL                { ast_const_item(front, @$, $n, @n, $e); }
 |   GRAPH NAME[n] LPAREN params[p] RPAREN body[b] NL
-    { ast_item(front, ITEM_GRAPH, @$, $n, @n, $p, $b); }
+    { ast_item(front, ITEM_GRAPH, @$, $n, @n, $p, @b, $b); }
 |   FN NAME[n] LPAREN fparams[p] RPAREN body[b] NL
-    { ast_item(front, ITEM_FN, @$, $n, @n, $p, $b); }
+    { ast_item(front, ITEM_FN, @$, $n, @n, $p, @b, $b); }
 |   EPILOGUE NAME[n] LPAREN fparams[p] RPAREN body[b] NL
-    { ast_item(front, ITEM_EPILOGUE, @$, $n, @n, $p, $b); }
+    { ast_item(front, ITEM_EPILOGUE, @$, $n, @n, $p, @b, $b); }
 |   GRAPH error body NL                            { yyerrok; ast_error_item(front, @$); }
 |   FN error body NL                               { yyerrok; ast_error_item(front, @$); }
 |   EPILOGUE error body NL                         { yyerrok; ast_error_item(front, @$); }

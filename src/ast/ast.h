@@ -83,7 +83,8 @@ struct stmt {
     struct type_expr *type;    /* INPUT OUTPUT SCALAR; BIND when annotated; else NULL */
     struct expr *value;        /* SCALAR (may be NULL), CONST, REQUIRE, BIND */
     exprs_vec results;         /* RETURN */
-    const char *doc;           /* comment lines above and at the end of the line, '#' dropped; or NULL */
+    const char *doc;           /* comments directly above, inside, and at the end of its last line, '#'
+                                  dropped; or NULL. Of a graph or function: of its head */
 };
 
 struct param {
@@ -95,6 +96,7 @@ enum item_kind { ITEM_ERROR, ITEM_IMPORT, ITEM_CONST, ITEM_GRAPH, ITEM_FN, ITEM_
 struct item {
     enum item_kind kind;
     struct span span;
+    struct span head;          /* GRAPH FN EPILOGUE: up to the body's '{', included */
     struct name name;          /* CONST GRAPH FN EPILOGUE */
     names_vec import_path;     /* IMPORT std.act */
     const char *import_file;   /* IMPORT "x.fg" */

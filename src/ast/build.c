@@ -72,10 +72,11 @@ void ast_const_item(struct front *f, struct span at, const char *name, struct sp
 }
 
 void ast_item(struct front *f, enum item_kind kind, struct span at, const char *name,
-              struct span name_at, struct params *p, struct stmts *body)
+              struct span name_at, struct params *p, struct span body_at, struct stmts *body)
 {
     struct item *i = item(f, kind, at);
     i->name = (struct name){name, name_at};
+    i->head = (struct span){at.begin, body_at.begin + 1};
     for (size_t k = 0; p && k < p->v.n; k++) vec_push(f->arena, &i->params, p->v.at[k]);
     for (size_t k = 0; k < body->v.n; k++) vec_push(f->arena, &i->body, body->v.at[k]);
 }

@@ -357,25 +357,12 @@ static void put_string(const char *text, struct buf *out)
     buf_puts(out, "\"");
 }
 
-/* Where the text of an item's head ends: the opening brace of its body. */
-static uint32_t head_end(const struct writer *w, const struct item *it)
-{
-    uint32_t end = it->body.n ? it->body.at[0]->span.begin : it->span.end;
-    bool in_comment = false;
-    for (uint32_t i = it->name.span.end; i < end; i++) {
-        char c = *text_at(w, i);
-        in_comment = c == '#' || (in_comment && c != '\n' && c != '\r');
-        if (c == '{' && !in_comment) return i + 1;
-    }
-    return it->name.span.end;
-}
-
 static void put_callable(struct writer *w, const struct item *it)
 {
     static const char *const words[] = {[ITEM_GRAPH] = "graph", [ITEM_FN] = "fn", [ITEM_EPILOGUE] = "epilogue"};
-    uint32_t brace = head_end(w, it), end = it->span.end;
+    uint32_t brace = it->head.end, end = it->span.end;
     w->apart = true;
-    lead_in(w, (struct span){it->span.begin, brace}, 0, true);
+    lead_in(w, it->head, 0, true);
     buf_printf(w->out, "%s %s", words[it->kind], it->name.text);
     put_params(w, it);
     lead_out(w, brace);

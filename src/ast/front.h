@@ -95,7 +95,7 @@ void ast_import_path(struct front *f, struct span at, struct names *path);
 void ast_import_file(struct front *f, struct span at, const char *file);
 void ast_const_item(struct front *f, struct span at, const char *name, struct span name_at, struct expr *e);
 void ast_item(struct front *f, enum item_kind kind, struct span at, const char *name,
-              struct span name_at, struct params *p, struct stmts *body);
+              struct span name_at, struct params *p, struct span body_at, struct stmts *body);
 void ast_error_item(struct front *f, struct span at);
 
 struct stmt *ast_declare(struct front *f, enum stmt_kind kind, struct span at, struct names *names,

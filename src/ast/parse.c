@@ -148,8 +148,8 @@ static void put_comment(const struct front *f, struct span c, struct buf *out)
     buf_put(out, p, n);
 }
 
-/* The comment lines directly above `at`, and the comment at the end of the line that `end` is on. */
-static const char *doc_of(struct docs *d, struct span at, uint32_t end)
+/* The comment lines directly above `at`, those inside, and the one at the end of its last line. */
+static const char *doc_of(struct docs *d, struct span at)
 {
     const struct front *f = d->front;
     const struct comment *c = f->ast->comments.at;
@@ -159,12 +159,11 @@ static const char *doc_of(struct docs *d, struct span at, uint32_t end)
     uint32_t below = at.begin;
     while (first > 0 && c[first - 1].own_line && line_ends(f, c[first - 1].span.end, below) == 1)
         below = c[--first].span.begin;
-    struct buf out = {0};
-    for (size_t i = first; i < d->next; i++) put_comment(f, c[i].span, &out);
     size_t after = d->next;
-    while (after < n && c[after].span.begin < end) after++;
-    if (after < n && !c[after].own_line && line_ends(f, end, c[after].span.begin) == 0)
-        put_comment(f, c[after].span, &out);
+    while (after < n && c[after].span.begin < at.end) after++;
+    if (after < n && !c[after].own_line && line_ends(f, at.end, c[after].span.begin) == 0) after++;
+    struct buf out = {0};
+    for (size_t i = first; i < after; i++) put_comment(f, c[i].span, &out);
     const char *doc = out.n ? arena_strndup(f->arena, out.at, out.n) : NULL;
     buf_fini(&out);
     return doc;
@@ -176,11 +175,11 @@ static void attach_docs(struct front *f)
     for (size_t i = 0; i < f->ast->items.n; i++) {
         struct item *it = f->ast->items.at[i];
         if (it->kind == ITEM_ERROR) continue;
-        it->doc = doc_of(&d, it->span, it->name.span.end ? it->name.span.end : it->span.end);
+        it->doc = doc_of(&d, it->head.end ? it->head : it->span);
         for (size_t k = 0; k < it->body.n; k++) {
             struct stmt *s = it->body.at[k];
             if (s->kind == STMT_ERROR) continue;
-            s->doc = doc_of(&d, s->span, s->span.end);
+            s->doc = doc_of(&d, s->span);
         }
     }
 }
