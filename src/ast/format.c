@@ -194,10 +194,11 @@ static void widen(size_t *width, size_t n)
     if (n <= MOST && n > *width) *width = n;
 }
 
-/* True when t's dims are names, as many as in the run's other types. */
-static bool is_table_row(const struct type_expr *t, size_t n_dims)
+/* True when t's dims are names, as many as in the run's first type, and begin in the same column. */
+static bool is_table_row(const struct type_expr *t, const struct type_expr *first)
 {
-    if (t->dims.n != n_dims) return false;
+    size_t n_dims = first->dims.n;
+    if (t->dims.n != n_dims || strlen(t->elem.text) != strlen(first->elem.text)) return false;
     for (size_t i = 0; i < n_dims; i++)
         if (!t->dims.at[i] || t->dims.at[i]->kind != EXPR_NAME) return false;
     return true;
@@ -205,10 +206,11 @@ static bool is_table_row(const struct type_expr *t, size_t n_dims)
 
 static void dims_table(const struct item *it, size_t first, size_t last, struct columns *c)
 {
-    size_t n = it->body.at[first]->type->dims.n;
+    const struct type_expr *head = it->body.at[first]->type;
+    size_t n = head->dims.n;
     if (n > COUNT_OF(c->dim)) return;
     for (size_t k = first; k <= last; k++)
-        if (!is_table_row(it->body.at[k]->type, n)) return;
+        if (!is_table_row(it->body.at[k]->type, head)) return;
     c->n_dims = n;
     for (size_t k = first; k <= last; k++)
         for (size_t i = 0; i < n; i++)
