@@ -58,8 +58,9 @@ static void comments_before(struct writer *w, uint32_t begin, int indent)
  * comment stays behind it. */
 static void lead_in(struct writer *w, struct span at, int indent, bool may_blank)
 {
+    size_t before = w->comment;
     comments_before(w, at.begin, indent);
-    if (may_blank) empty_line(w, at.begin);
+    if (may_blank || w->comment > before) empty_line(w, at.begin);
     size_t first = w->comment;
     while (w->comment < w->ast->comments.n && w->ast->comments.at[w->comment].span.end <= at.end) {
         buf_printf(w->out, "%*s", indent, "");

@@ -72,9 +72,12 @@ int front_integer(struct front *f, const char *text, size_t n);
 int front_real(struct front *f, const char *text, size_t n);
 int front_string(struct front *f, const char *text, size_t n);
 int front_bad_number(struct front *f, const char *text, size_t n);
-int front_bad_string(struct front *f);
+int front_bad_string(struct front *f, const char *why, const char *hint);
+int front_bad_name(struct front *f);
 int front_bad_byte(struct front *f, unsigned char byte);
 
+/* False, with a diagnostic, when the text is UTF-16 or UTF-32. */
+bool front_is_utf8(struct front *f);
 /* token filter: the raw token `ahead` places further on; the end of the file for ever after it */
 struct token front_raw(struct front *f, size_t ahead);
 

@@ -41,7 +41,7 @@ static void describe(const int *expected, size_t n, struct buf *out)
     if (expression) words[n_words++] = "an expression";
     for (size_t i = 0; i < n; i++) {
         bool folded = (expression && has(starts, COUNT_OF(starts), expected[i])) ||
-                      (infix && has(binary, COUNT_OF(binary), expected[i]));
+                      (infix && (has(binary, COUNT_OF(binary), expected[i]) || expected[i] == TOK_LPAREN));
         if (!folded && n_words < 127) words[n_words++] = front_symbol_name(expected[i]);
     }
     if (infix && n_words < 4) words[n_words++] = "an operator";
@@ -77,7 +77,7 @@ void front_unexpected(struct front *f, struct span at, int found, const int *exp
     if (found == TOK_STRING) diag_hint(f->session, d, "strings stand after 'import' only");
     if (found == TOK_LPAREN && has(expected, n, TOK_ASSIGN))
         diag_hint(f->session, d, "a call's result is bound to a name, y = f(x)");
-    if (has(expected, n, TOK_INT)) return; /* an operand is missing, not a parenthesis */
+    if (has(expected, n, TOK_INT) || !has(expected, n, TOK_CHAIN)) return; /* not after an operand */
     if (has(compare, COUNT_OF(compare), found))
         diag_hint(f->session, d, "comparisons do not chain; join them with 'and', or use parentheses");
     if (has(arithmetic, COUNT_OF(arithmetic), found))
@@ -94,7 +94,6 @@ static bool check_version(struct front *f)
     struct token fg = front_raw(f, 0);
     struct span start = {f->source->base, f->source->base + 1};
     if (fg.kind != TOK_NAME || strcmp(fg.text, "fg") != 0) {
-        if (f->session->n_errors && fg.kind == 0) return false; /* another encoding, said already */
         struct diag *d = diag(f->session, DIAG_language_version, fg.kind ? fg.span : start,
                               "the first statement of a file is 'fg 1'");
         diag_hint(f->session, d, "it names the version of the language the file is written for");
@@ -116,7 +115,6 @@ static bool check_version(struct front *f)
     struct token after = front_raw(f, 0);
     if (after.kind == TOK_NL || after.kind == 0) return true;
     diag(f->session, DIAG_syntax, after.span, "'fg 1' stands on a line of its own");
-    while (front_raw(f, 0).kind != TOK_NL && front_raw(f, 0).kind != 0) f->next++;
     return true;
 }
 
@@ -196,7 +194,7 @@ struct ast *ast_parse(struct session *s, struct source *src)
     size_t bom = src->len >= 3 && memcmp(src->text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
     f.end = (uint32_t)bom;
     front_scan_open(&f, arena_copy(scratch, src->text + bom, src->len - bom + 2), src->len - bom);
-    if (check_version(&f)) {
+    if (front_is_utf8(&f) && check_version(&f)) {
         uint32_t here = front_raw(&f, 0).span.begin;
         f.last = TOK_NL;
         f.last_span = (struct span){here, here};

@@ -56,6 +56,8 @@ struct token front_raw(struct front *f, size_t ahead)
     return f->tokens.at[f->next + ahead];
 }
 
+static void check_text(struct front *f);
+
 void front_comment(struct front *f, const char *text, size_t n)
 {
     (void)text;
@@ -67,6 +69,7 @@ void front_comment(struct front *f, const char *text, size_t n)
     c.own_line = p == 0 || f->source->text[p - 1] == '\n' || f->source->text[p - 1] == '\r' ||
                  (p == 3 && memcmp(f->source->text, "\xef\xbb\xbf", 3) == 0);
     vec_push(f->arena, &f->ast->comments, c);
+    check_text(f);
 }
 
 int front_name(struct front *f, const char *text, size_t n)
@@ -146,6 +149,7 @@ int front_bad_number(struct front *f, const char *text, size_t n)
 
 int front_string(struct front *f, const char *text, size_t n)
 {
+    check_text(f);
     char *out = arena_strndup(f->arena, text + 1, n - 2), *q = out;
     for (const char *p = out; *p; p++) {
         if (*p == '\\') p++;
@@ -156,44 +160,84 @@ int front_string(struct front *f, const char *text, size_t n)
     return TOK_STRING;
 }
 
-int front_bad_string(struct front *f)
+int front_bad_string(struct front *f, const char *why, const char *hint)
 {
-    struct diag *d = diag(f->session, DIAG_bad_string, here(f), "this string is not closed before the end of its line");
-    diag_hint(f->session, d, "only \\\" and \\\\ may follow a backslash");
+    struct diag *d = diag(f->session, DIAG_bad_string, here(f), "%s", why);
+    diag_hint(f->session, d, "%s", hint);
     f->made.text = "";
     return TOK_STRING;
 }
 
 /* UTF-16 and UTF-32 have NULs between ASCII letters, and mostly a byte order mark. */
-static bool is_utf16(const struct source *src)
+bool front_is_utf8(struct front *f)
 {
-    if (src->len >= 2 && (memcmp(src->text, "\xff\xfe", 2) == 0 || memcmp(src->text, "\xfe\xff", 2) == 0))
-        return true;
-    return src->len >= 4 && ((src->text[1] == 0 && src->text[3] == 0 && src->text[0]) ||
-                             (src->text[0] == 0 && src->text[2] == 0 && src->text[1]));
+    const struct source *src = f->source;
+    const char *p = src->text;
+    bool marked = src->len >= 2 && (memcmp(p, "\xff\xfe", 2) == 0 || memcmp(p, "\xfe\xff", 2) == 0);
+    bool little = src->len >= 4 && p[0] && p[1] == 0 && p[3] == 0, big = src->len >= 4 && p[0] == 0 && p[1] && p[2] == 0;
+    if (!marked && !little && !big) return true;
+    struct span at = {src->base, src->base + 1};
+    struct diag *d = diag(f->session, DIAG_encoding, at, "this file is not UTF-8; it looks like UTF-16");
+    diag_hint(f->session, d, "iconv -f UTF-16 -t UTF-8 converts it");
+    return false;
 }
 
+/* Length of the UTF-8 sequence at p (RFC 3629, table 3-7 of the Unicode standard), 0 when there is none. */
+static size_t utf8_length(const unsigned char *p, size_t n)
+{
+    size_t len = p[0] < 0x80 ? 1 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : p[0] >= 0xe0 && p[0] < 0xf0 ? 3 : p[0] >= 0xf0 && p[0] < 0xf5 ? 4 : 0;
+    if (len == 0 || len > n) return 0;
+    unsigned low = p[0] == 0xe0 ? 0xa0 : p[0] == 0xf0 ? 0x90 : 0x80, high = p[0] == 0xed ? 0x9f : p[0] == 0xf4 ? 0x8f : 0xbf;
+    if (len > 1 && (p[1] < low || p[1] > high)) return 0;
+    for (size_t i = 2; i < len; i++)
+        if ((p[i] & 0xc0) != 0x80) return 0;
+    return len;
+}
+
+static void control_byte(struct front *f, uint32_t at)
+{
+    struct span sp = {f->source->base + at, f->source->base + at + 1};
+    diag(f->session, DIAG_stray_byte, sp, "control byte 0x%02x at offset %" PRIu32, (unsigned char)f->source->text[at], at);
+}
+
+/* Comments and strings hold any UTF-8 text without control bytes. One complaint for each. */
+static void check_text(struct front *f)
+{
+    const unsigned char *p = (const unsigned char *)f->source->text;
+    for (uint32_t i = f->begin; i < f->end;) {
+        size_t len = utf8_length(p + i, f->end - i);
+        struct span at = {f->source->base + i, f->source->base + i + 1};
+        if (len == 0) {
+            diag(f->session, DIAG_encoding, at, "byte 0x%02x at offset %" PRIu32 " is not UTF-8", p[i], i);
+            return;
+        }
+        if ((p[i] < 0x20 && p[i] != '\t') || p[i] == 0x7f) {
+            control_byte(f, i);
+            return;
+        }
+        i += (uint32_t)len;
+    }
+}
+
+int front_bad_name(struct front *f)
+{
+    struct diag *d = diag(f->session, DIAG_stray_byte, here(f), "a name with characters beyond ASCII");
+    diag_hint(f->session, d, "names are letters, digits and '_' of ASCII; other characters stand in comments and strings");
+    return TOK_FG_error;
+}
+
+/* An error token starts recovery, and no second message follows. */
 int front_bad_byte(struct front *f, unsigned char byte)
 {
-    if (f->begin < 4 && is_utf16(f->source)) {
-        struct diag *d = diag(f->session, DIAG_encoding, here(f), "this file is not UTF-8; it looks like UTF-16");
-        diag_hint(f->session, d, "iconv -f UTF-16 -t UTF-8 converts it");
-        f->stop = true;
-        return -1;
+    if (byte < 0x20 || byte == 0x7f) {
+        control_byte(f, f->begin);
+        return TOK_FG_error;
     }
-    /* One complaint for a run of bytes beyond ASCII: a letter of another script, say. */
-    bool follows = f->begin > 0 && (unsigned char)f->source->text[f->begin - 1] >= 0x80;
-    if (byte >= 0x80 && follows) return -1;
-    struct span at = here(f);
-    while (byte >= 0x80 && (unsigned char)f->source->text[at.end - f->source->base] >= 0x80) at.end++;
-    if (byte >= 0x80)
-        diag(f->session, DIAG_stray_byte, at, "names are ASCII letters, digits and '_'; other characters stand in comments and strings only");
-    else if (byte < 0x20 || byte == 0x7f)
-        diag(f->session, DIAG_stray_byte, at, "control byte 0x%02x at offset %" PRIu32, byte, f->begin);
-    else if (byte == ';') {
-        diag_hint(f->session, diag(f->session, DIAG_stray_byte, at, "there is no ';' in fg"), "the end of a line ends a statement");
+    if (byte == ';') {
+        struct diag *d = diag(f->session, DIAG_stray_byte, here(f), "there is no ';' in fg");
+        diag_hint(f->session, d, "the end of a line ends a statement");
         return TOK_NL;
-    } else
-        diag(f->session, DIAG_stray_byte, at, "'%c' means nothing here", byte);
-    return TOK_FG_error; /* recovery starts, and no second message follows */
+    }
+    diag(f->session, DIAG_stray_byte, here(f), "'%c' means nothing here", byte);
+    return TOK_FG_error;
 }

@@ -91,7 +91,13 @@ static bool line_end_counts(struct front *f)
     if (at_statement_start(f)) return false;
     struct token next = front_raw(f, 1); /* the scanner gives no two line ends in a row */
     if (f->open.n) {
-        if (!ends_operand(f->last) || (next.kind != TOK_NAME && next.kind != TOK_RBRACE && next.kind != 0))
+        bool ends = ends_operand(f->last);
+        int after = next.kind == TOK_NAME ? front_raw(f, 2).kind : 0;
+        if (!ends && (after == TOK_NAME || after == TOK_COLON)) { /* never so in brackets: a statement */
+            close_to(f, 0);
+            return true;
+        }
+        if (!ends || (next.kind != TOK_NAME && next.kind != TOK_RBRACE && next.kind != 0))
             return false;
         if (next.kind == TOK_NAME && next.column != UINT32_MAX && next.column > f->statement_column) {
             diag(f->session, DIAG_syntax, gap(f), "missing ','");

@@ -192,7 +192,8 @@ void diag_flush(struct session *s, FILE *to)
         }
     for (size_t i = 0; i < s->diags.n; i++) print_one(s, s->diags.at[i], to);
     if (s->diags_full) {
-        fprintf(to, "fgc: error: more than %d errors; the rest is not shown [too-many-errors]\n", MAX_ERRORS);
+        fprintf(to, "fgc: error: more than %d errors; the rest is not shown", MAX_ERRORS);
+        print_id(DIAG_too_many_errors, to);
         s->diags_full = false;
     }
     s->diags.n = 0;
