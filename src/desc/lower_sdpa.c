@@ -85,6 +85,29 @@ static bool refuse(struct lowering *l, const struct op *op, const char *why, con
     return false;
 }
 
+/* Attention engines copy rows in blocks of 16 bytes whatever alignment the descriptors declare: with rows
+ * that start elsewhere they read and write wrong elements without a word (measured on an H200, cuDNN
+ * 9.19: pointers 2 bytes off, and a row stride of 136 bytes). */
+static bool sixteen_byte_rows(struct lowering *l, const struct op *op, const struct value *v)
+{
+    const char *name = v->name ? v->name : "a result";
+    int64_t size = dtypes[v->type].bits / 8;
+    if (v->align < 16) {
+        return refuse(l, op,
+                      arena_printf(l->arena, "'%s' is aligned to %lld bytes only", name,
+                                   (long long)v->align),
+                      "attention engines copy rows in blocks of 16 bytes: declare align(16) and keep it");
+    }
+    for (int i = 0; i < 3; i++) {
+        if (v->dim[i] == 1 || v->stride[i] * size % 16 == 0) continue;
+        return refuse(l, op,
+                      arena_printf(l->arena, "'%s' has stride %lld along axis %d, %lld bytes past a multiple of 16",
+                                   name, (long long)v->stride[i], i, (long long)(v->stride[i] * size % 16)),
+                      "attention engines copy rows in blocks of 16 bytes");
+    }
+    return true;
+}
+
 static bool supported(struct lowering *l, const struct op *op)
 {
     const struct value *q = op->in[0], *k = op->in[1], *v = op->in[2], *o = op->out[0];
@@ -97,6 +120,8 @@ static bool supported(struct lowering *l, const struct op *op)
                                    (long long)all[j]->stride[3]),
                       "attention engines need the head's elements next to each other");
     }
+    for (size_t j = 0; j < COUNT_OF(all); j++)
+        if (!sixteen_byte_rows(l, op, all[j])) return false;
     if (k == q || k == v) {
         return refuse(l, op,
                       arena_printf(l->arena, "k is the same tensor as %s", k == q ? "q" : "v"),

@@ -1,9 +1,9 @@
 /* fgc-build: the helper that builds plans. A request comes on standard input, its answer goes to
  * standard output, both JSON; nothing else is read or written.
  *
- * Invariant: each heuristics query and each plan has a process of its own, forked from one that has
- * opened the libraries and built nothing; so a plan's bytes do not depend on what was built before,
- * and an engine that crashes or hangs costs only itself. */
+ * Invariant: each heuristics query and each plan for a described target has a process of its own, forked
+ * from one that has opened the libraries and built nothing; so a plan's bytes do not depend on what was
+ * built before, and an engine that crashes or hangs costs only itself. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
@@ -51,12 +51,15 @@ static void do_work(void *data)
 {
     struct work *w = data;
     layout_wipe_stack();
-    if (w->b->host && w->c->cudnnCreate(&w->c->handle) != CUDNN_STATUS_SUCCESS) {
-        write_json(w->out, json_pack("{s:s, s:[s]}", "status", "NO_DEVICE", "reasons", cudnn_last_error(w->c)));
-        _exit(0);
-    }
     write_json(w->out, w->config ? engines_build(w->c, w->b, w->config) : engines_list(w->c, w->b));
     _exit(0);
+}
+
+static json_t *on_device(struct work *w)
+{
+    if (!w->c->handle && w->c->cudnnCreate(&w->c->handle) != CUDNN_STATUS_SUCCESS)
+        return json_pack("{s:s, s:[s]}", "status", "NO_DEVICE", "reasons", cudnn_last_error(w->c));
+    return w->config ? engines_build(w->c, w->b, w->config) : engines_list(w->c, w->b);
 }
 
 static json_t *read_json(int fd)
@@ -73,10 +76,12 @@ static json_t *read_json(int fd)
     return j;
 }
 
-/* Runs the work in a child; a crash or a hang becomes a status. */
+/* Runs the work in a child; a crash or a hang becomes a status. A real device's context does not go well
+ * with another stack and another process (cudnnCreate fails there), so that work is done here. */
 static json_t *in_child(struct work *w, unsigned limit_s)
 {
     int ends[2], status = 0;
+    if (w->b->host) return on_device(w);
     if (pipe(ends) != 0) return json_pack("{s:s, s:[s]}", "status", "crash", "reasons", strerror(errno));
     pid_t child = fork();
     if (child == 0) {
