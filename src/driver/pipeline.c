@@ -74,7 +74,7 @@ bool pipeline_build(struct session *s, const struct options *o, const struct tar
         return false;
     }
     if (!check_match(s, c)) return false;
-    if (!c->build.reproducible) {
+    if (!c->build.reproducible && (o->require_reproducible || !t->host)) {
         struct diag *d = diag(s, o->require_reproducible ? DIAG_not_reproducible : DIAG_maybe_not_reproducible,
                               NO_SPAN, "the plan of graph '%s' may differ from machine to machine", c->ir->name);
         diag_note(s, d, NO_SPAN, "%s", c->build.not_reproducible_why);

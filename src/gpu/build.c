@@ -95,10 +95,14 @@ static void read_result(struct arena *a, const json_t *reply, struct build_resul
 {
     size_t i;
     json_t *j;
+    bool differs = false;
     out->chosen = -1;
     json_array_foreach(json_object_get(reply, "candidates"), i, j) {
         struct candidate c = read_candidate(a, j);
-        if (c.plan && out->chosen < 0) out->chosen = (int)i;
+        if (c.plan && out->chosen < 0) {
+            out->chosen = (int)i;
+            differs = json_is_true(json_object_get(j, "differs"));
+        }
         vec_push(a, &out->candidates, c);
     }
     json_array_foreach(json_object_get(reply, "refusals"), i, j) {
@@ -114,9 +118,10 @@ static void read_result(struct arena *a, const json_t *reply, struct build_resul
     out->n_supported = json_integer_value(json_object_get(reply, "n_supported"));
     out->cudnn_version = json_integer_value(json_object_get(reply, "cudnn_version"));
     out->nvrtc_version = text(a, json_object_get(json_object_get(reply, "found"), "nvrtc"), "version");
-    out->reproducible = json_is_true(json_object_get(reply, "reproducible")) && !json_object_get(reply, "layout");
+    out->reproducible = json_is_true(json_object_get(reply, "reproducible")) && !json_object_get(reply, "layout") && !differs;
     out->not_reproducible_why = text(a, reply, json_object_get(reply, "layout") ? "layout" : "not_reproducible_why");
-    if (!out->reproducible && !out->not_reproducible_why) out->not_reproducible_why = "the helper does not say why";
+    if (differs) out->not_reproducible_why = "built twice in unlike memories, the plan is not the same";
+    if (!out->reproducible && !out->not_reproducible_why) out->not_reproducible_why = "it was built on the device itself";
 }
 
 /* What was tried, each with the loader's own words. */

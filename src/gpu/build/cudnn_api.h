@@ -50,5 +50,7 @@ cudnnBackendDescriptor_t tree_build(struct cudnn *c, const struct desc_graph *g,
 /* scrub.c: a serialized plan with everything taken out that is not of the plan: slots that are
  * rewritten at launch, words that point into this process, the device's own name and numbers. */
 char *scrub_plan(struct arena *a, char *plan, size_t n, const char *target);
+/* Clears the bytes of parameter blocks in which the two plans differ. False when they differ elsewhere. */
+bool scrub_compare(struct arena *a, char *plan, const char *other);
 
 #endif

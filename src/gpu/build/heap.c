@@ -1,8 +1,9 @@
 /* heap: the helper's own allocator, in place of libc's for every library in the process.
  *
- * cuDNN copies uninitialised heap and stack bytes into plans. Invariant: memory handed out is zero,
- * was never used before, and lies at an address that follows only from the calls made since
- * heap_restart; so what is left uninitialised is the same everywhere and holds nothing of anybody.
+ * cuDNN copies uninitialised heap and stack bytes into plans. Invariant: memory handed out
+ * was never used before, holds zeros (or the fill of the other world), and lies at an address that follows
+ * only from the calls made since the world was entered; so what is left uninitialised is the same everywhere
+ * and holds nothing of anybody.
  * Freed memory is given back to the kernel but its addresses are not used again. */
 #include "gpu/build/layout.h"
 
@@ -17,6 +18,8 @@
 enum { UNIT = 16, PAGE = 4096, GIVE_BACK = 64 * 1024 };
 
 static _Atomic uintptr_t next; /* 0 until the first call */
+static uintptr_t limit;        /* of the heap that is in use */
+static int fill;               /* what memory holds before it is written */
 
 /* Every block is preceded by its size, in a unit of its own. */
 static size_t *size_of(void *p)
@@ -31,26 +34,33 @@ static void die(const char *text)
     _exit(70);
 }
 
-static void map_heap(void)
+static void map_heap(uintptr_t base)
 {
-    void *want = (void *)HEAP_BASE;
-    void *got = mmap(want, HEAP_SIZE, PROT_READ | PROT_WRITE,
+    void *got = mmap((void *)base, HEAP_SIZE, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-    if (got != want) die("fgc-build: the address range of the heap is taken\n");
+    if (got != (void *)base) die("fgc-build: the address range of the heap is taken\n");
     madvise(got, HEAP_SIZE, MADV_NOHUGEPAGE);
+    limit = base + HEAP_SIZE;
+}
+
+/* What the process needs before it enters a world lies in a heap of its own. */
+static void first_use(void)
+{
+    map_heap(HEAP_BASE(WORLD_ZERO) + HEAP_SIZE);
     uintptr_t zero = 0;
-    atomic_compare_exchange_strong(&next, &zero, HEAP_BASE);
+    atomic_compare_exchange_strong(&next, &zero, HEAP_BASE(WORLD_ZERO) + HEAP_SIZE);
 }
 
-void heap_restart(void)
+void heap_enter(enum world world)
 {
-    if (!atomic_load(&next)) map_heap();
-    atomic_store(&next, HEAP_BASE + HEAP_SIZE / 2);
+    map_heap(HEAP_BASE(world));
+    fill = HEAP_FILL(world);
+    atomic_store(&next, HEAP_BASE(world) + HEAP_START(world));
 }
 
-static void *take(size_t n, size_t align)
+static void *take(size_t n, size_t align, int with)
 {
-    if (!atomic_load(&next)) map_heap();
+    if (!atomic_load(&next)) first_use();
     if (n > HEAP_SIZE / 4 || align > HEAP_SIZE / 4) {
         errno = ENOMEM;
         return NULL;
@@ -59,23 +69,24 @@ static void *take(size_t n, size_t align)
     do {
         at = (from + UNIT + align - 1) / align * align;
         end = (at + n + UNIT - 1) / UNIT * UNIT;
-        if (end > HEAP_BASE + HEAP_SIZE) {
+        if (end > limit) {
             errno = ENOMEM;
             return NULL;
         }
     } while (!atomic_compare_exchange_weak(&next, &from, end));
     *size_of((void *)at) = n;
+    if (with) memset((void *)at, with, n);
     return (void *)at;
 }
 
 void *malloc(size_t n)
 {
-    return take(n, UNIT);
+    return take(n, UNIT, fill);
 }
 
 void free(void *p)
 {
-    if (!p || (uintptr_t)p < HEAP_BASE || (uintptr_t)p >= HEAP_BASE + HEAP_SIZE) return;
+    if (!p) return;
     size_t n = *size_of(p);
     if (n < GIVE_BACK) return;
     uintptr_t from = ((uintptr_t)p + PAGE - 1) / PAGE * PAGE, to = ((uintptr_t)p + n) / PAGE * PAGE;
@@ -91,15 +102,15 @@ void *calloc(size_t n, size_t size)
         errno = ENOMEM;
         return NULL;
     }
-    return take(bytes, UNIT);
+    return take(bytes, UNIT, 0);
 }
 
 void *realloc(void *p, size_t n)
 {
-    if (!p) return take(n, UNIT);
+    if (!p) return take(n, UNIT, fill);
     size_t old = *size_of(p);
     if (n <= old) return p;
-    void *q = take(n, UNIT);
+    void *q = take(n, UNIT, fill);
     if (q) {
         memcpy(q, p, old);
         free(p);
@@ -119,7 +130,7 @@ void *memalign(size_t align, size_t n)
         errno = EINVAL;
         return NULL;
     }
-    return take(n, align < UNIT ? UNIT : align);
+    return take(n, align < UNIT ? UNIT : align, fill);
 }
 
 void *aligned_alloc(size_t align, size_t n)

@@ -78,6 +78,7 @@ bool layout_reserve(const char **why)
 struct call {
     void (*f)(void *);
     void *data;
+    enum world world;
 };
 static struct call pending; /* makecontext passes ints only */
 static ucontext_t caller, callee;
@@ -87,9 +88,9 @@ static void start(void)
     pending.f(pending.data);
 }
 
-void layout_on_stack(void (*f)(void *data), void *data)
+void layout_enter(enum world world, void (*f)(void *data), void *data)
 {
-    void *want = (void *)STACK_BASE;
+    void *want = (void *)STACK_BASE(world);
     void *stack = mmap(want, STACK_SIZE, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
     if (stack != want) {
@@ -97,10 +98,11 @@ void layout_on_stack(void (*f)(void *data), void *data)
         _exit(70);
     }
     madvise(stack, STACK_SIZE, MADV_NOHUGEPAGE);
-    pending = (struct call){f, data};
+    heap_enter(world);
+    pending = (struct call){f, data, world};
     getcontext(&callee);
     callee.uc_stack.ss_sp = stack;
-    callee.uc_stack.ss_size = STACK_SIZE;
+    callee.uc_stack.ss_size = STACK_SIZE - STACK_UNUSED(world);
     callee.uc_link = &caller;
     makecontext(&callee, start, 0);
     swapcontext(&caller, &callee);
@@ -108,11 +110,11 @@ void layout_on_stack(void (*f)(void *data), void *data)
 
 __attribute__((noinline)) void layout_wipe_stack(void)
 {
+    enum { DEPTH = 2 << 20 }; /* deeper than any call of cuDNN was seen to go */
     volatile char here = 0;
-    uintptr_t sp = (uintptr_t)&here;
-    if (sp < STACK_BASE || sp >= STACK_BASE + STACK_SIZE) return;
-    uintptr_t top = (sp - 1024) / PAGE * PAGE;
-    madvise((void *)STACK_BASE, top - STACK_BASE, MADV_DONTNEED);
-    /* The rest of the page, short of this frame and what memset itself needs. */
-    for (volatile char *p = (volatile char *)top; (uintptr_t)p < sp - 512; p++) *p = 0;
+    uintptr_t sp = (uintptr_t)&here, base = STACK_BASE(pending.world);
+    if (!pending.f || sp < base || sp >= base + STACK_SIZE) return;
+    char fill = (char)HEAP_FILL(pending.world);
+    /* Short of this frame and of what a signal or a function of libc may need. */
+    for (volatile char *p = (volatile char *)(sp - DEPTH); (uintptr_t)p < sp - 512; p++) *p = fill;
 }

@@ -13,10 +13,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HEAP_BASE ((uintptr_t)0x5e4d00000000)
-#define HEAP_SIZE ((size_t)64 << 30)          /* address space only; pages come when touched */
-#define STACK_BASE ((uintptr_t)0x5d4d9a000000)
+#define HEAP_SIZE ((size_t)32 << 30)          /* address space only; pages come when touched */
 #define STACK_SIZE ((size_t)16 << 20)
+/* Two worlds for the same work. Addresses of like things differ in every byte, and so does what memory
+ * holds before it is written: bytes of a plan that differ between the worlds are not of the plan. */
+enum world { WORLD_ZERO, WORLD_OTHER };
+#define HEAP_BASE(world) ((uintptr_t)((world) == WORLD_ZERO ? 0x5e4d00000000 : 0x6c9100000000))
+#define HEAP_START(world) ((world) == WORLD_ZERO ? (uintptr_t)0 : (uintptr_t)0x13579bd0)
+#define HEAP_FILL(world) ((world) == WORLD_ZERO ? 0x00 : 0xa5)
+#define STACK_BASE(world) ((uintptr_t)((world) == WORLD_ZERO ? 0x5d4d9a000000 : 0x6b83c3575000))
+#define STACK_UNUSED(world) ((size_t)((world) == WORLD_ZERO ? 0 : 0xbd0))
 #define LIBRARY_CEILING ((uintptr_t)0x7d4db0000000) /* some 600 MB of libraries: down to 0x8a... */
 
 /* Turns address randomisation off and starts the program again, once. On failure *why says which
@@ -25,12 +31,12 @@ void layout_fix_process(char **argv, const char **why);
 /* Opens the system libraries that cuDNN needs, then takes every free range above the ceiling, so
  * that what is opened from now on lies below it. */
 bool layout_reserve(const char **why);
-/* Runs f(data) on the fixed stack, zeroed. Only in a process that has nothing else on it. */
-void layout_on_stack(void (*f)(void *data), void *data);
-/* Zeroes the part of the fixed stack below the caller. */
+/* Enters a world, once a process: from now on memory comes from its heap, which nothing has touched, and
+ * f(data) runs on its stack. */
+void layout_enter(enum world world, void (*f)(void *data), void *data);
+/* Fills the part of the world's stack below the caller. */
 void layout_wipe_stack(void);
-/* From now on memory comes from a part of the heap that nothing has touched. */
-void heap_restart(void);
+void heap_enter(enum world world);
 
 /* The process's mappings as sorted [from, to) pairs, neighbours joined; at most `most`. files: only those of
  * files, libraries and the program. */

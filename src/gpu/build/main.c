@@ -78,7 +78,7 @@ static json_t *read_json(int fd)
 
 /* Runs the work in a child; a crash or a hang becomes a status. A real device's context does not go well
  * with another stack and another process (cudnnCreate fails there), so that work is done here. */
-static json_t *in_child(struct work *w, unsigned limit_s)
+static json_t *in_child(struct work *w, enum world world, unsigned limit_s)
 {
     int ends[2], status = 0;
     if (w->b->host) return on_device(w);
@@ -88,8 +88,7 @@ static json_t *in_child(struct work *w, unsigned limit_s)
         close(ends[0]);
         w->out = ends[1];
         alarm(limit_s);
-        heap_restart();
-        layout_on_stack(do_work, w);
+        layout_enter(world, do_work, w);
         _exit(0);
     }
     close(ends[1]);
@@ -121,12 +120,30 @@ static const char *barred(const json_t *request, const json_t *config)
     return NULL;
 }
 
+/* One plan: built in one world, and where it carries kernels' parameter blocks in the other one as well, to
+ * tell what is of the plan from what lay in memory. */
+static json_t *build_in_worlds(struct work *w, unsigned limit_s)
+{
+    json_t *one = in_child(w, WORLD_ZERO, limit_s);
+    const char *plan = json_string_value(json_object_get(one, "plan"));
+    if (!plan || !strstr(plan, "\"rawData\"")) return one;
+    if (w->b->host) return one; /* of this device and driver; nobody promises its bytes */
+    json_t *other = in_child(w, WORLD_OTHER, limit_s);
+    char *mine = arena_strdup(w->c->arena, plan);
+    const char *theirs = json_string_value(json_object_get(other, "plan"));
+    if (theirs && scrub_compare(w->c->arena, mine, theirs))
+        json_object_set_new(one, "plan", json_string(mine));
+    else
+        json_object_set_new(one, "differs", json_true()); /* in more than parameter blocks, or not compared */
+    return one;
+}
+
 static json_t *candidate(struct cudnn *c, struct build *b, const json_t *request, json_t *config)
 {
     const char *why = barred(request, config);
     unsigned limit = (unsigned)json_integer_value(json_object_get(request, "time_limit_s"));
     struct work w = {.c = c, .b = b, .config = config};
-    json_t *one = why ? json_pack("{s:s, s:[s]}", "status", "notes", "reasons", why) : in_child(&w, limit ? limit : 300);
+    json_t *one = why ? json_pack("{s:s, s:[s]}", "status", "notes", "reasons", why) : build_in_worlds(&w, limit ? limit : 300);
     json_object_update(one, config);
     return one;
 }
@@ -145,7 +162,7 @@ static void build_plans(struct cudnn *c, struct build *b, const json_t *request,
                          "refusals");
     } else {
         struct work w = {.c = c, .b = b};
-        list = in_child(&w, 300);
+        list = in_child(&w, WORLD_ZERO, 300);
     }
     if (json_object_get(list, "status")) {
         json_object_set(reply, "error", json_array_get(json_object_get(list, "reasons"), 0));
@@ -218,7 +235,7 @@ int main(int argc, char **argv)
         ok = open_standin(reply);
         if (ok && !layout_reserve(&why)) json_object_set_new(reply, "layout", json_string(why));
     }
-    json_object_set_new(reply, "reproducible", json_boolean(why == NULL));
+    json_object_set_new(reply, "reproducible", json_boolean(why == NULL && !flag(request, "host")));
     if (why) json_object_set_new(reply, "not_reproducible_why", json_string(why));
     bool opened = ok && libraries_open(&c, request, reply);
     if (opened || (ok && strcmp(text_of(request, "what"), "probe") == 0)) serve(&c, request, reply);

@@ -3,8 +3,8 @@
  * cuDNN writes each kernel's parameter block whole: slots that it fills at every launch, padding, and
  * whatever lay in that memory. Invariant: afterwards no slot that is rewritten at launch and no word
  * that points into a library of this process is left; everything else is, byte for byte, what cuDNN wrote,
- * save the device's profile, which is the normalised description. Words that point into the heap or the
- * stack stay: they are the same everywhere, and half of such a word may be a field beside old bytes. The patch is made in the text, in place, so
+ * save the device's profile, which is the normalised description. What else lay in memory is told by building
+ * twice in unlike worlds (layout.h) and clearing what differs. The patch is made in the text, in place, so
  * nothing that is not understood can change. */
 #include "gpu/build/cudnn_api.h"
 #include "gpu/build/layout.h"
@@ -109,4 +109,23 @@ char *scrub_plan(struct arena *a, char *plan, size_t n, const char *target)
     const char *name = json_string_value(json_object_get(json_object_get(root, "GPUProfile"), "deviceName"));
     if (!root || (name && strpbrk(name, "{}")) || !scrub_kernels(a, plan, root, &own)) return NULL;
     return replace_profile(a, plan, target);
+}
+
+bool scrub_compare(struct arena *a, char *plan, const char *other)
+{
+    static const char key[] = "\"rawData\":\"";
+    size_t at = 0, len = 0, from = 0, n = strlen(plan);
+    if (strlen(other) != n) return false;
+    while (next_string(plan, key, &at, &len)) {
+        unsigned char *mine, *theirs;
+        size_t n_mine, n_theirs;
+        if (memcmp(plan + from, other + from, at - from) != 0) return false;
+        if (!base64_decode(a, plan + at, len, &mine, &n_mine) || !base64_decode(a, other + at, len, &theirs, &n_theirs) || n_mine != n_theirs)
+            return false;
+        for (size_t i = 0; i < n_mine; i++)
+            if (mine[i] != theirs[i]) mine[i] = 0;
+        memcpy(plan + at, base64_encode(a, mine, n_mine), len);
+        from = at += len;
+    }
+    return memcmp(plan + from, other + from, n - from) == 0;
 }
