@@ -78,6 +78,7 @@ class Runner:
         self.args = args
         self.fgc = args.fgc
         self.folder = tempfile.mkdtemp(prefix="fgc-tests-")
+        os.chmod(self.folder, 0o755)     # some tests build as another user
         self.no_cudnn = None
         self.env = {k: v for k, v in os.environ.items() if k != "FGC_COLOR"}
         self.env.update(FGC=self.fgc, srcdir=TOP, FGC_BUILD_DIR=args.build, LC_ALL="C.UTF-8")
