@@ -71,10 +71,11 @@ static void lead_in(struct writer *w, struct span at, int indent, bool may_blank
     w->line_at = w->out->n;
 }
 
-static bool same_line(const struct writer *w, uint32_t from, uint32_t to)
+/* True when nothing but blanks, and the '}' of a body on one line, stands between. */
+static bool is_end_comment(const struct writer *w, uint32_t from, uint32_t to)
 {
     for (uint32_t i = from; i < to; i++)
-        if (*text_at(w, i) == '\n' || *text_at(w, i) == '\r') return false;
+        if (*text_at(w, i) != ' ' && *text_at(w, i) != '\t' && *text_at(w, i) != '}') return false;
     return true;
 }
 
@@ -82,7 +83,7 @@ static void lead_out(struct writer *w, uint32_t end)
 {
     if (w->comment < w->ast->comments.n) {
         struct span c = w->ast->comments.at[w->comment].span;
-        if (!w->ast->comments.at[w->comment].own_line && c.begin >= end && same_line(w, end, c.begin)) {
+        if (c.begin >= end && is_end_comment(w, end, c.begin)) {
             buf_puts(w->out, "  ");
             put_comment_text(w, c);
             w->comment++;

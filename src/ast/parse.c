@@ -136,6 +136,14 @@ static int line_ends(const struct front *f, uint32_t from, uint32_t to)
     return n;
 }
 
+/* True when none but these characters stand between two offsets. */
+static bool only(const struct front *f, const char *these, uint32_t from, uint32_t to)
+{
+    const char *p = f->source->text + (from - f->source->base);
+    while (from < to && *p && strchr(these, *p)) from++, p++;
+    return from >= to;
+}
+
 /* A comment's text without '#', one blank and the line end. */
 static void put_comment(const struct front *f, struct span c, struct buf *out)
 {
@@ -155,11 +163,12 @@ static const char *doc_of(struct docs *d, struct span at)
     while (d->next < n && c[d->next].span.begin < at.begin) d->next++;
     size_t first = d->next;
     uint32_t below = at.begin;
-    while (first > 0 && c[first - 1].own_line && line_ends(f, c[first - 1].span.end, below) == 1)
+    while (first > 0 && c[first - 1].own_line && line_ends(f, c[first - 1].span.end, below) == 1 &&
+           only(f, " \t\r\n", c[first - 1].span.end, below))
         below = c[--first].span.begin;
     size_t after = d->next;
     while (after < n && c[after].span.begin < at.end) after++;
-    if (after < n && !c[after].own_line && line_ends(f, at.end, c[after].span.begin) == 0) after++;
+    if (after < n && only(f, " \t}", at.end, c[after].span.begin)) after++;
     struct buf out = {0};
     for (size_t i = first; i < after; i++) put_comment(f, c[i].span, &out);
     const char *doc = out.n ? arena_strndup(f->arena, out.at, out.n) : NULL;
