@@ -96,7 +96,7 @@ def sixteen(folder, name):
     yield {"pre": ("nice", "-n", "1")}
     yield {"pre": ("sh", "-c", 'ulimit -s 1024; exec "$0" "$@"')}
     yield {"pre": ("sh", "-c", 'ulimit -s unlimited 2>/dev/null; exec "$0" "$@"')}
-    yield {"pre": ("setarch", "-R")}
+    yield {"pre": ("sh", "-c", 'ulimit -s unlimited 2>/dev/null; exec setarch -R "$0" "$@"')}
     yield {"env": {"MALLOC_PERTURB_": "85", "GLIBC_TUNABLES": "glibc.malloc.perturb=170"}}
     if os.geteuid() == 0 and shutil.which("setpriv"):
         os.chmod(folder, 0o777)

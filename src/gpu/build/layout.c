@@ -7,16 +7,27 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
+#include <sys/resource.h>
 #include <ucontext.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, MAX_MAPPINGS = 4096 };
+enum { MAX_MAPPINGS = 4096, USUAL_STACK = 8 << 20 };
+
+/* Without a limit of the stack the kernel lays libraries out bottom up. True when the limit was changed. */
+static bool usual_stack(void)
+{
+    struct rlimit stack;
+    if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur <= USUAL_STACK) return false;
+    stack.rlim_cur = USUAL_STACK;
+    return setrlimit(RLIMIT_STACK, &stack) == 0;
+}
 
 void layout_fix_process(char **argv, const char **why)
 {
     *why = NULL;
     int now = personality(0xffffffff);
-    if (now >= 0 && (now & ADDR_NO_RANDOMIZE)) return;
+    bool fixed = now >= 0 && (now & ADDR_NO_RANDOMIZE);
+    if (!usual_stack() && fixed) return;
     if (now < 0 || personality((unsigned long)now | ADDR_NO_RANDOMIZE) < 0) {
         *why = "address randomisation cannot be turned off (personality is refused)";
         return;
