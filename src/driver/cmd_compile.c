@@ -108,7 +108,7 @@ static int dump(struct session *s, const struct options *o, const char *path, co
     return 0;
 }
 
-static void summary(const struct plan *p, const char *path)
+static void summary(const struct plan *p, const char *target, const char *path)
 {
     for (size_t i = 0; i < p->graphs.n; i++)
         for (size_t j = 0; j < p->graphs.at[i].variants.n; j++) {
@@ -117,7 +117,7 @@ static void summary(const struct plan *p, const char *path)
             for (size_t k = 0; k < v->steps.n; k++)
                 if (v->steps.at[k].workspace_bytes > workspace) workspace = v->steps.at[k].workspace_bytes;
             printf("%s: %s%s%s for %s: engine %" PRId64 ", workspace %" PRId64 " bytes, %s\n", path,
-                   p->graphs.at[i].name, *v->name ? " " : "", v->name, p->target.name,
+                   p->graphs.at[i].name, *v->name ? " " : "", v->name, target,
                    v->steps.at[0].engine, workspace, v->steps.at[0].chosen_by);
         }
 }
@@ -156,7 +156,7 @@ static int compile_source(struct session *s, const struct options *o, const char
     if ((plan_path || o->launcher_plan) && !plan_encode(s, s->arena, &p, &bytes, &n)) return 0;
     if (plan_path && !file_write(s, plan_path, bytes, n)) return 0;
     if (o->launcher && !write_launcher(s, o, &p, bytes, n)) return 0;
-    if (!o->quiet && plan_path && strcmp(plan_path, "-") != 0) summary(&p, plan_path);
+    if (!o->quiet && plan_path && strcmp(plan_path, "-") != 0) summary(&p, t.name, plan_path);
     if (!plan_path && !o->launcher && !o->plans) {
         struct diag *d = diag(s, DIAG_usage, NO_SPAN, "nothing was asked for");
         diag_hint(s, d, "-o model.plan writes the plan, --launcher model.c the launcher");

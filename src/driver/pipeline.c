@@ -152,6 +152,7 @@ void pipeline_plan(struct session *s, const struct module *m, const struct targe
                    const struct compiled *c, size_t n, struct plan *out)
 {
     *out = (struct plan){.fgc_version = PACKAGE_VERSION, .target = *t, .nvrtc_version = ""};
+    out->target.name = plan_target_name(s->arena, t);
     struct buf b = {0};
     ast_format(m->ast, &b);
     out->source = arena_strndup(s->arena, b.at ? b.at : "", b.n);

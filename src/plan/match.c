@@ -1,8 +1,9 @@
 /* match: is the graph that cuDNN says it understood the one that was asked for?
  *
- * A plan's JSON repeats the operation graph. Invariant: every tensor's element type, dims, strides, alignment
- * and kind, and every operation's kind, mode, attributes, arithmetic and operands are compared with the
- * descriptor tree; an attribute lost on the way, or one more operation, is a bug of somebody and no plan. */
+ * A plan's JSON repeats the operation graph. Invariant: every tensor's element type, dims, strides,
+ * alignment and kind, and every operation's kind, mode, attributes, arithmetic and operands are
+ * compared with the descriptor tree; an attribute lost on the way, or one more operation, is a bug
+ * of somebody and no plan. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -30,7 +31,8 @@ static const json_t *find(const json_t *list, const char *key, const char *value
 {
     size_t i;
     json_t *o;
-    json_array_foreach((json_t *)list, i, o) {
+    json_array_foreach((json_t *)list, i, o)
+    {
         const char *v = json_string_value(json_object_get(o, key));
         if (v && strcmp(v, value) == 0) return o;
     }
@@ -68,13 +70,19 @@ static void compare_tensor(struct match *m, const struct desc *d)
         differs(m, "tensor %s is missing", name);
         return;
     }
-    if (!word_is(t, "dataType", "CUDNN_DATA_", desc_get(d, DESC_ATTR_TENSOR_DATA_TYPE)->word)) differs(m, "tensor %s: element type", name);
-    if (!list_is(t, "dim", desc_get(d, DESC_ATTR_TENSOR_DIMENSIONS))) differs(m, "tensor %s: dims", name);
-    if (!list_is(t, "stride", desc_get(d, DESC_ATTR_TENSOR_STRIDES))) differs(m, "tensor %s: strides", name);
-    if (json_integer_value(json_object_get(t, "ptrAlignment")) != desc_get(d, DESC_ATTR_TENSOR_BYTE_ALIGNMENT)->i[0])
+    if (!word_is(t, "dataType", "CUDNN_DATA_", desc_get(d, DESC_ATTR_TENSOR_DATA_TYPE)->word))
+        differs(m, "tensor %s: element type", name);
+    if (!list_is(t, "dim", desc_get(d, DESC_ATTR_TENSOR_DIMENSIONS)))
+        differs(m, "tensor %s: dims", name);
+    if (!list_is(t, "stride", desc_get(d, DESC_ATTR_TENSOR_STRIDES)))
+        differs(m, "tensor %s: strides", name);
+    if (json_integer_value(json_object_get(t, "ptrAlignment")) !=
+        desc_get(d, DESC_ATTR_TENSOR_BYTE_ALIGNMENT)->i[0])
         differs(m, "tensor %s: alignment", name);
-    if (!flag_is(t, "isVirtual", desc_get(d, DESC_ATTR_TENSOR_IS_VIRTUAL))) differs(m, "tensor %s: virtual or not", name);
-    if (!flag_is(t, "isByValue", desc_get(d, DESC_ATTR_TENSOR_IS_BY_VALUE))) differs(m, "tensor %s: by value or not", name);
+    if (!flag_is(t, "isVirtual", desc_get(d, DESC_ATTR_TENSOR_IS_VIRTUAL)))
+        differs(m, "tensor %s: virtual or not", name);
+    if (!flag_is(t, "isByValue", desc_get(d, DESC_ATTR_TENSOR_IS_BY_VALUE)))
+        differs(m, "tensor %s: by value or not", name);
 }
 
 /* How an attribute of the tree is printed. */
@@ -82,34 +90,52 @@ static const struct {
     enum desc_attr_id id;
     const char *key, *prefix;
 } printed[] = {
-    {DESC_ATTR_OPERATION_CONVOLUTION_FORWARD_X, "X", ""},   {DESC_ATTR_OPERATION_CONVOLUTION_FORWARD_W, "W", ""},
-    {DESC_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, "Y", ""},   {DESC_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, "alpha", ""},
-    {DESC_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, "beta", ""}, {DESC_ATTR_CONVOLUTION_COMP_TYPE, "mathPrec", "CUDNN_DATA_"},
+    {DESC_ATTR_OPERATION_CONVOLUTION_FORWARD_X, "X", ""},
+    {DESC_ATTR_OPERATION_CONVOLUTION_FORWARD_W, "W", ""},
+    {DESC_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, "Y", ""},
+    {DESC_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, "alpha", ""},
+    {DESC_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, "beta", ""},
+    {DESC_ATTR_CONVOLUTION_COMP_TYPE, "mathPrec", "CUDNN_DATA_"},
     {DESC_ATTR_CONVOLUTION_CONV_MODE, "mode", "CUDNN_"},
-    {DESC_ATTR_CONVOLUTION_DILATIONS, "dilation", ""},      {DESC_ATTR_CONVOLUTION_FILTER_STRIDES, "stride", ""},
-    {DESC_ATTR_OPERATION_MATMUL_ADESC, "matA", ""},         {DESC_ATTR_OPERATION_MATMUL_BDESC, "matB", ""},
-    {DESC_ATTR_OPERATION_MATMUL_CDESC, "matC", ""},         {DESC_ATTR_MATMUL_COMP_TYPE, "mathPrec", "CUDNN_DATA_"},
-    {DESC_ATTR_POINTWISE_MODE, "pointwiseMode", "CUDNN_POINTWISE_"}, {DESC_ATTR_POINTWISE_MATH_PREC, "mathPrec", "CUDNN_DATA_"},
-    {DESC_ATTR_POINTWISE_RELU_LOWER_CLIP, "lowerClip", ""}, {DESC_ATTR_POINTWISE_RELU_UPPER_CLIP, "upperClip", ""},
-    {DESC_ATTR_POINTWISE_RELU_LOWER_CLIP_SLOPE, "lowerClipSlope", ""}, {DESC_ATTR_POINTWISE_AXIS, "axis", ""},
-    {DESC_ATTR_OPERATION_POINTWISE_XDESC, "X", ""},         {DESC_ATTR_OPERATION_POINTWISE_BDESC, "B", ""},
-    {DESC_ATTR_OPERATION_POINTWISE_TDESC, "T", ""},         {DESC_ATTR_OPERATION_POINTWISE_YDESC, "Y", ""},
-    {DESC_ATTR_OPERATION_POINTWISE_ALPHA1, "alpha1", ""},   {DESC_ATTR_OPERATION_POINTWISE_ALPHA2, "alpha2", ""},
-    {DESC_ATTR_REDUCTION_OPERATOR, "reductionOp", "CUDNN_REDUCE_TENSOR_"}, {DESC_ATTR_REDUCTION_COMP_TYPE, "mathPrec", "CUDNN_DATA_"},
-    {DESC_ATTR_OPERATION_REDUCTION_XDESC, "X", ""},         {DESC_ATTR_OPERATION_REDUCTION_YDESC, "Y", ""},
+    {DESC_ATTR_CONVOLUTION_DILATIONS, "dilation", ""},
+    {DESC_ATTR_CONVOLUTION_FILTER_STRIDES, "stride", ""},
+    {DESC_ATTR_OPERATION_MATMUL_ADESC, "matA", ""},
+    {DESC_ATTR_OPERATION_MATMUL_BDESC, "matB", ""},
+    {DESC_ATTR_OPERATION_MATMUL_CDESC, "matC", ""},
+    {DESC_ATTR_MATMUL_COMP_TYPE, "mathPrec", "CUDNN_DATA_"},
+    {DESC_ATTR_POINTWISE_MODE, "pointwiseMode", "CUDNN_POINTWISE_"},
+    {DESC_ATTR_POINTWISE_MATH_PREC, "mathPrec", "CUDNN_DATA_"},
+    {DESC_ATTR_POINTWISE_RELU_LOWER_CLIP, "lowerClip", ""},
+    {DESC_ATTR_POINTWISE_RELU_UPPER_CLIP, "upperClip", ""},
+    {DESC_ATTR_POINTWISE_RELU_LOWER_CLIP_SLOPE, "lowerClipSlope", ""},
+    {DESC_ATTR_POINTWISE_AXIS, "axis", ""},
+    {DESC_ATTR_OPERATION_POINTWISE_XDESC, "X", ""},
+    {DESC_ATTR_OPERATION_POINTWISE_BDESC, "B", ""},
+    {DESC_ATTR_OPERATION_POINTWISE_TDESC, "T", ""},
+    {DESC_ATTR_OPERATION_POINTWISE_YDESC, "Y", ""},
+    {DESC_ATTR_OPERATION_POINTWISE_ALPHA1, "alpha1", ""},
+    {DESC_ATTR_OPERATION_POINTWISE_ALPHA2, "alpha2", ""},
+    {DESC_ATTR_REDUCTION_OPERATOR, "reductionOp", "CUDNN_REDUCE_TENSOR_"},
+    {DESC_ATTR_REDUCTION_COMP_TYPE, "mathPrec", "CUDNN_DATA_"},
+    {DESC_ATTR_OPERATION_REDUCTION_XDESC, "X", ""},
+    {DESC_ATTR_OPERATION_REDUCTION_YDESC, "Y", ""},
 };
 
-static bool value_is(const json_t *node, const char *key, const char *prefix, const struct desc_attr *a)
+static bool value_is(const json_t *node, const char *key, const char *prefix,
+                     const struct desc_attr *a)
 {
     const json_t *v = json_object_get(node, key);
     char name[32];
     switch (desc_attrs[a->id].type) {
     case DESC_DESCRIPTOR:
-        snprintf(name, sizeof name, "%" PRId64, desc_get(a->child, DESC_ATTR_TENSOR_UNIQUE_ID)->i[0]);
+        snprintf(name, sizeof name, "%" PRId64,
+                 desc_get(a->child, DESC_ATTR_TENSOR_UNIQUE_ID)->i[0]);
         return word_is(node, key, "", name);
     case DESC_DOUBLE:
     case DESC_FLOAT: return json_is_number(v) && (float)json_number_value(v) == (float)a->r[0];
-    case DESC_INT64: return a->is_list ? list_is(node, key, a) : json_is_integer(v) && json_integer_value(v) == a->i[0];
+    case DESC_INT64:
+        return a->is_list ? list_is(node, key, a)
+                          : json_is_integer(v) && json_integer_value(v) == a->i[0];
     default: return word_is(node, key, prefix, a->word);
     }
 }
@@ -124,15 +150,18 @@ static bool padding_is(const json_t *node, const struct desc_attr *a)
 /* cuDNN may swap the operands of a commutative operation. */
 static bool is_swapped(const struct desc *op, const json_t *node)
 {
-    const struct desc_attr *x = desc_get(op, DESC_ATTR_OPERATION_POINTWISE_XDESC), *b = desc_get(op, DESC_ATTR_OPERATION_POINTWISE_BDESC);
+    const struct desc_attr *x = desc_get(op, DESC_ATTR_OPERATION_POINTWISE_XDESC),
+                           *b = desc_get(op, DESC_ATTR_OPERATION_POINTWISE_BDESC);
     const struct desc_attr *pw = desc_get(op, DESC_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
     const char *mode = pw ? desc_get(pw->child, DESC_ATTR_POINTWISE_MODE)->word : "";
-    bool commutes = strcmp(mode, "ADD") == 0 || strcmp(mode, "MUL") == 0 || strcmp(mode, "MIN") == 0 || strcmp(mode, "MAX") == 0;
+    bool commutes = strcmp(mode, "ADD") == 0 || strcmp(mode, "MUL") == 0 ||
+                    strcmp(mode, "MIN") == 0 || strcmp(mode, "MAX") == 0;
     return commutes && b && value_is(node, "B", "", x) && value_is(node, "X", "", b);
 }
 
 /* The attributes of one descriptor against the node that stands for its operation. */
-static void compare_attributes(struct match *m, const struct desc *op, const struct desc *d, const json_t *node)
+static void compare_attributes(struct match *m, const struct desc *op, const struct desc *d,
+                               const json_t *node)
 {
     for (size_t i = 0; i < d->attrs.n; i++) {
         const struct desc_attr *a = &d->attrs.at[i];
@@ -140,21 +169,29 @@ static void compare_attributes(struct match *m, const struct desc *op, const str
             compare_attributes(m, op, a->child, node);
             continue;
         }
-        if (a->id == DESC_ATTR_CONVOLUTION_PRE_PADDINGS || a->id == DESC_ATTR_CONVOLUTION_POST_PADDINGS) {
-            if (!padding_is(node, a)) differs(m, "%s (%s): %s", op->id, desc_kind_names[op->kind], desc_attrs[a->id].name);
+        if (a->id == DESC_ATTR_CONVOLUTION_PRE_PADDINGS ||
+            a->id == DESC_ATTR_CONVOLUTION_POST_PADDINGS) {
+            if (!padding_is(node, a))
+                differs(m, "%s (%s): %s", op->id, desc_kind_names[op->kind],
+                        desc_attrs[a->id].name);
             continue;
         }
-        if ((a->id == DESC_ATTR_OPERATION_POINTWISE_XDESC || a->id == DESC_ATTR_OPERATION_POINTWISE_BDESC) && is_swapped(op, node)) continue;
+        if ((a->id == DESC_ATTR_OPERATION_POINTWISE_XDESC ||
+             a->id == DESC_ATTR_OPERATION_POINTWISE_BDESC) &&
+            is_swapped(op, node))
+            continue;
         for (size_t k = 0; k < COUNT_OF(printed); k++)
             if (printed[k].id == a->id && !value_is(node, printed[k].key, printed[k].prefix, a))
-                differs(m, "%s (%s): %s", op->id, desc_kind_names[op->kind], desc_attrs[a->id].name);
+                differs(m, "%s (%s): %s", op->id, desc_kind_names[op->kind],
+                        desc_attrs[a->id].name);
     }
 }
 
 static const struct desc *output_of(const struct desc *op)
 {
-    static const enum desc_attr_id outputs[] = {DESC_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, DESC_ATTR_OPERATION_MATMUL_CDESC,
-                                                DESC_ATTR_OPERATION_POINTWISE_YDESC, DESC_ATTR_OPERATION_REDUCTION_YDESC};
+    static const enum desc_attr_id outputs[] = {
+        DESC_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, DESC_ATTR_OPERATION_MATMUL_CDESC,
+        DESC_ATTR_OPERATION_POINTWISE_YDESC, DESC_ATTR_OPERATION_REDUCTION_YDESC};
     for (size_t i = 0; i < COUNT_OF(outputs); i++) {
         const struct desc_attr *a = desc_get(op, outputs[i]);
         if (a) return a->child;
@@ -165,8 +202,10 @@ static const struct desc *output_of(const struct desc *op)
 static void compare_operation(struct match *m, const struct desc *op)
 {
     char name[32], kind[128];
-    snprintf(name, sizeof name, "%" PRId64, desc_get(output_of(op), DESC_ATTR_TENSOR_UNIQUE_ID)->i[0]);
-    const json_t *node = find(m->nodes, op->kind == DESC_KIND_OPERATION_MATMUL ? "matC" : "Y", name);
+    snprintf(name, sizeof name, "%" PRId64,
+             desc_get(output_of(op), DESC_ATTR_TENSOR_UNIQUE_ID)->i[0]);
+    const json_t *node = find(m->nodes, op->kind == DESC_KIND_OPERATION_MATMUL ? "matC" : "Y",
+                              name);
     snprintf(kind, sizeof kind, "CUDNN_BACKEND_%s_DESCRIPTOR", desc_kind_names[op->kind]);
     if (!node || !word_is(node, "operation", "", kind))
         differs(m, "%s (%s) is missing", op->id, desc_kind_names[op->kind]);
@@ -177,7 +216,10 @@ static void compare_operation(struct match *m, const struct desc *op)
 bool plan_matches(const char *plan, size_t n, const struct desc_graph *g, struct buf *why)
 {
     json_t *root = json_loadb(plan, n, 0, NULL), *graph = json_object_get(root, "operationGraph");
-    struct match m = {.tensors = json_object_get(graph, "tensors"), .nodes = json_object_get(graph, "nodes"), .why = why, .ok = true};
+    struct match m = {.tensors = json_object_get(graph, "tensors"),
+                      .nodes = json_object_get(graph, "nodes"),
+                      .why = why,
+                      .ok = true};
     size_t n_tensors = 0;
     for (size_t i = 0; i < g->descs.n; i++)
         if (g->descs.at[i]->kind == DESC_KIND_TENSOR) {
@@ -185,8 +227,10 @@ bool plan_matches(const char *plan, size_t n, const struct desc_graph *g, struct
             n_tensors++;
         }
     for (size_t i = 0; i < g->operations.n; i++) compare_operation(&m, g->operations.at[i]);
-    if (json_array_size(m.tensors) != n_tensors) differs(&m, "%zu tensors, not %zu", json_array_size(m.tensors), n_tensors);
-    if (json_array_size(m.nodes) != g->operations.n) differs(&m, "%zu operations, not %zu", json_array_size(m.nodes), g->operations.n);
+    if (json_array_size(m.tensors) != n_tensors)
+        differs(&m, "%zu tensors, not %zu", json_array_size(m.tensors), n_tensors);
+    if (json_array_size(m.nodes) != g->operations.n)
+        differs(&m, "%zu operations, not %zu", json_array_size(m.nodes), g->operations.n);
     json_decref(root);
     return m.ok;
 }

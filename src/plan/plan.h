@@ -15,13 +15,13 @@ struct plan_tensor {
     enum dtype type;
     int rank;
     int64_t dim[MAX_RANK], stride[MAX_RANK];
-    int64_t align;              /* bytes; tensors */
-    double def;                 /* scalars */
+    int64_t align; /* bytes; tensors */
+    double def;    /* scalars */
     bool has_default;
 };
-struct plan_constant {          /* host scalars the plan needs besides the interface */
+struct plan_constant { /* host scalars the plan needs besides the interface */
     int64_t uid;
-    const char *type;           /* cuDNN word: FLOAT, INT32 ... */
+    const char *type; /* cuDNN word: FLOAT, INT32 ... */
     double value;
 };
 struct plan_step {
@@ -29,52 +29,65 @@ struct plan_step {
     knobs_vec knobs;
     words_vec numerical, behavior;
     int64_t workspace_bytes;
-    const char *chosen_by;      /* "heuristic A rank 0" */
+    const char *chosen_by; /* "heuristic A rank 0" */
     VEC(struct plan_constant) constants;
-    const char *plan;           /* cuDNN's plan JSON, normalised */
+    const char *plan; /* cuDNN's plan JSON, normalised */
     size_t plan_bytes;
-    size_t driver_at;           /* offset and length of the driver version's digits in `plan` */
+    size_t driver_at; /* offset and length of the driver version's digits in `plan` */
     size_t driver_len;
 };
 struct plan_variant {
-    const char *name;           /* "" or "S=512" */
+    const char *name; /* "" or "S=512" */
     VEC(struct graph_param) params;
     VEC(struct plan_tensor) tensors; /* inputs, scalars, outputs, in order */
     VEC(struct plan_step) steps;
-    const char *ir;             /* printed IR */
+    const char *ir; /* printed IR */
     bool reproducible;
 };
 struct plan_graph {
     const char *name, *doc;
     VEC(struct plan_variant) variants;
 };
+/* A plan's target is named by what is left of it once it is normalised, "sm90-132" (architecture
+ * and multiprocessors): descriptions that differ only in what a plan does not depend on, names of
+ * files included, give equal plans. */
+const char *plan_target_name(struct arena *a, const struct target *t);
 struct plan {
     const char *fgc_version;
     int64_t cudnn_version;
     const char *nvrtc_version;
-    struct target target;       /* one target a plan file as built so far */
-    const char *source;         /* canonical .fg text */
+    struct target target; /* one target a plan file as built so far; name: plan_target_name */
+    const char *source;   /* canonical .fg text */
     VEC(struct plan_graph) graphs;
 };
 
 /* The container's bytes. False with a diagnostic (limits: 4,096 entries, 1 GiB). */
 bool plan_encode(struct session *s, struct arena *a, const struct plan *p, char **bytes, size_t *n);
-/* Strict: anything but what plan_encode writes is refused with a diagnostic saying what was expected
- * and found. `name` is for messages. */
+/* Strict: anything but what plan_encode writes is refused with a diagnostic saying what was
+ * expected and found. `name` is for messages. */
 bool plan_decode(struct session *s, struct arena *a, const char *name, const char *bytes, size_t n,
                  struct plan *out);
+/* Which versions wrote a plan, from its first bytes alone (512 suffice): cheap, and not checked
+ * against the digest. Works for later formats too. False when it does not begin like a plan. */
+struct plan_versions {
+    int64_t format, cudnn;
+    const char *fgc, *nvrtc;
+};
+bool plan_peek(struct arena *a, const char *head, size_t n, struct plan_versions *out);
 /* For people; for tools (the manifest with sizes). */
 void plan_show(const struct plan *p, struct buf *out);
 void plan_show_json(const struct plan *p, struct buf *out);
 
-/* Compares cuDNN's own print of the operation graph, inside the plan's JSON, with what was asked for. What differs
- * goes to why. */
+/* Compares cuDNN's own print of the operation graph, inside the plan's JSON, with what was asked
+ * for. What differs goes to why. */
 bool plan_matches(const char *plan, size_t n, const struct desc_graph *g, struct buf *why);
 
 enum plan_fit { PLAN_RUNS, PLAN_REBUILD_ADVISED, PLAN_REFUSED };
-/* Compares the fields that cuDNN compares when it loads (targets: fact list in the .c). Differences,
- * "found X, needs Y", go to out. cudnn_version 0: not compared. */
+/* Compares the fields that cuDNN compares when it loads (list in show.c), cuDNN's version, which
+ * must be equal, and the driver's (13000), which must be of the CUDA major version that compiled
+ * the kernels, or a later one. Differences, "found X, needs Y", go to out. A version that is 0 is
+ * not compared. */
 enum plan_fit plan_check(const struct plan *p, const struct target *t, int64_t cudnn_version,
-                         struct buf *out);
+                         int64_t driver_version, struct buf *out);
 
 #endif
