@@ -196,7 +196,8 @@ static void carets_stand_under_what_they_mean(void **state)
 {
     (void)state;
     struct session *s = session_new();
-    struct source *src = source_add(s, "m.fg", "\tone \xc3\xa9\xe2\x82\xac two\nthree\n four\n", 33);
+    const char *lines = "\tone \xc3\xa9\xe2\x82\xac two\nthree\n four\n";
+    struct source *src = source_add(s, "m.fg", lines, strlen(lines));
     diag(s, DIAG_syntax, span_of(src, "three"), "later");
     struct diag *d = diag(s, DIAG_syntax, span_of(src, "two"), "what %d", 7);
     diag_note(s, d, span_of(src, "\xc3\xa9\xe2\x82\xac"), "a note");
