@@ -1,0 +1,416 @@
+#!/usr/bin/env python3
+"""The reference interpreter's cases, computed by NumPy in f64: NAME.fg, NAME.in/*.npy, NAME.out/*.npy.
+
+    generate.py [--check N] [--seed S]  regenerates N cases (50) drawn by S (the day) and compares them with the files
+    generate.py --write                 writes every case
+
+Inputs follow from the case's name alone. bf16 travels as <u2, the 8-bit floats as |u1. Needs numpy; exits 77
+without it. The last line is `N passed, N failed, N skipped`."""
+import argparse
+import math
+import os
+import random
+import sys
+import time
+import zlib
+
+try:
+    import numpy as np
+except ImportError:
+    print("numpy is not here")
+    sys.exit(77)
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+CASES = {}
+
+# ---- element types: exact values and one rounding -----------------------------------------------------
+
+
+def small_codes(exponent, fraction, bias, infinity):
+    """The value of each code of an 8-bit float."""
+    values = np.empty(256)
+    for code in range(256):
+        e, f = code >> fraction & (1 << exponent) - 1, code & (1 << fraction) - 1
+        top = e == (1 << exponent) - 1
+        if top and infinity:
+            v = math.nan if f else math.inf
+        elif top and f == (1 << fraction) - 1:
+            v = math.nan
+        else:
+            v = math.ldexp(f + (1 << fraction if e else 0), (e or 1) - bias - fraction)
+        values[code] = -v if code & 0x80 else v
+    return values
+
+
+CODES = {"e4m3": small_codes(4, 3, 7, False), "e5m2": small_codes(5, 2, 15, True)}
+
+
+def to_bits(x, dtype):
+    """f64 values as the file's array: rounded once, to nearest even; the small floats saturate."""
+    x = np.asarray(x, dtype=np.float64)
+    if dtype == "bf16":  # by hand: through f32 it would round twice
+        mantissa, exponent = np.frexp(x)
+        step = np.ldexp(1.0, np.maximum(exponent, -125) - 8)
+        with np.errstate(invalid="ignore"):
+            r = np.where(np.isfinite(x), np.rint(x / step) * step, x)
+        bits = r.astype(np.float32).view(np.uint32)
+        return (bits >> 16).astype(np.uint16)
+    if dtype in CODES:
+        out = np.empty(x.shape, np.uint8)
+        values = CODES[dtype]
+        finite = np.flatnonzero(np.isfinite(values))
+        largest = values[finite].max()
+        for i, v in np.ndenumerate(x):
+            if math.isnan(v):
+                out[i] = 0x7f if dtype == "e4m3" else 0x7e
+                continue
+            v = min(max(v, -largest), largest)
+            d = np.abs(values[finite] - v)
+            near = finite[d == d.min()]
+            near = [c for c in near if (c & 0x80 != 0) == (math.copysign(1, v) < 0)] or list(near)
+            out[i] = min(near, key=lambda c: c & 1)
+        return out
+    if dtype in ("i8", "i32"):
+        info = np.iinfo({"i8": np.int8, "i32": np.int32}[dtype])
+        return np.clip(np.rint(np.nan_to_num(x, posinf=info.max, neginf=info.min)), info.min, info.max).astype(info.dtype)
+    if dtype == "bool":
+        return x != 0
+    with np.errstate(over="ignore"):
+        return x.astype({"f32": np.float32, "f16": np.float16, "f64": np.float64}[dtype])
+
+
+def from_bits(a, dtype):
+    if dtype == "bf16":
+        return (a.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+    if dtype in CODES:
+        return CODES[dtype][a]
+    return a.astype(np.float64)
+
+
+def rounded(x, dtype):
+    return from_bits(to_bits(x, dtype), dtype)
+
+
+# ---- cases ----------------------------------------------------------------------------------------------
+
+
+class Draw:
+    """Random inputs of one case."""
+
+    def __init__(self, name):
+        self.rng = np.random.default_rng(zlib.crc32(name.encode()))
+        self.inputs = {}
+
+    def __call__(self, name, shape, dtype, least=-2.0, most=2.0, special=()):
+        x = self.rng.uniform(least, most, shape)
+        if dtype in ("i8", "i32"):
+            x = self.rng.integers(-7, 8, shape).astype(float)
+        if dtype == "bool":
+            x = self.rng.integers(0, 2, shape).astype(float)
+        x = np.array(x)
+        for i, v in enumerate(special):
+            x.flat[i] = v
+        bits = to_bits(x, dtype)
+        self.inputs[name] = bits
+        return from_bits(bits, dtype)
+
+
+def case(name):
+    def add(f):
+        CASES[name] = f
+        return f
+    return add
+
+
+def dims(shape):
+    return "[" + ", ".join(map(str, shape)) + "]"
+
+
+def graph(declarations, *body):
+    lines = ["fg 1", "", "graph g() {"] + ["    " + d for d in declarations] + [""] + ["    " + b for b in body] + ["}"]
+    return "\n".join(lines) + "\n"
+
+
+def erf(x):
+    return np.vectorize(math.erf)(x)
+
+
+UNARY = {
+    "relu": (lambda x: np.where(np.isnan(x), x, np.maximum(x, 0)), "relu(x)"),
+    "relu6": (lambda x: np.clip(x, -0.5, 1.25), "relu(x, lower=-0.5, upper=1.25)"),
+    "leaky_relu": (lambda x: np.where(x > 0, x, 0.1 * x), "leaky_relu(x, slope=0.1)"),
+    "elu": (lambda x: np.where(x > 0, x, 0.5 * np.expm1(x)), "elu(x, alpha=0.5)"),
+    "gelu": (lambda x: x / 2 * (1 + erf(x / math.sqrt(2))), "gelu(x)"),
+    "gelu_tanh": (lambda x: x / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x ** 3))), "gelu_tanh(x)"),
+    "sigmoid": (lambda x: 1 / (1 + np.exp(-x)), "sigmoid(x)"),
+    "silu": (lambda x: x / (1 + np.exp(-x)), "silu(x)"),
+    "swish": (lambda x: x / (1 + np.exp(-1.702 * x)), "swish(x, beta=1.702)"),
+    "softplus": (lambda x: np.log1p(np.exp(2 * x)) / 2, "softplus(x, beta=2)"),
+    "tanh": (np.tanh, "tanh(x)"), "exp": (np.exp, "exp(x)"), "neg": (np.negative, "-x"), "abs": (np.abs, "abs(x)"),
+    "sin": (np.sin, "sin(x)"), "cos": (np.cos, "cos(x)"), "erf": (erf, "erf(x)"), "ceil": (np.ceil, "ceil(x)"), "floor": (np.floor, "floor(x)"),
+}
+POSITIVE = {"log": np.log, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x), "reciprocal": lambda x: 1 / x}
+BINARY = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "min": np.fmin, "max": np.fmax, "mod": np.fmod,
+          "pow": lambda a, b: np.power(np.abs(a), b), "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater,
+          "ge": np.greater_equal}
+COMPARE = ("eq", "ne", "lt", "le", "gt", "ge")
+
+
+def unary(name, f, expression, dtype, least=-3.0):
+    @case(f"{name}-{dtype}")
+    def make(draw):
+        x = draw("x", (1, 4, 8), dtype, least, 3.0)
+        return graph([f"input  x : {dtype}[1, 4, 8]", f"output y : {dtype}[1, 4, 8]"], f"y = {expression}"), {"y": to_bits(f(x), dtype)}
+
+
+def binary(name, f, dtype):
+    @case(f"{name}-{dtype}")
+    def make(draw):
+        a, b = draw("a", (2, 4, 8), dtype), draw("b", (2, 1, 8), dtype, 0.25, 2.0)
+        if name in COMPARE:
+            b = draw("b", (2, 4, 8), dtype)
+            b = np.where(np.arange(64).reshape(2, 4, 8) % 2, a, b)  # equal ones among them
+            draw.inputs["b"] = to_bits(b, dtype)
+        out = "bool" if name in COMPARE else dtype
+        expression = f"{name}(abs(a), b)" if name == "pow" else f"{name}(a, b)"
+        shape = dims(b.shape)
+        return graph([f"input  a : {dtype}[2, 4, 8]", f"input  b : {dtype}{shape}", f"output y : {out}[2, 4, 8]"], f"y = {expression}"), \
+            {"y": to_bits(f(a, b), out)}
+
+
+for _name, (_f, _e) in UNARY.items():
+    unary(_name, _f, _e, "f32")
+for _name, _f in POSITIVE.items():
+    unary(_name, _f, f"{_name}(x)", "f32", 0.125)
+for _name, _f in BINARY.items():
+    binary(_name, _f, "f32")
+for _dtype in ("f16", "bf16", "e4m3", "e5m2"):
+    unary("silu", *UNARY["silu"], _dtype)
+    binary("add", np.add, _dtype)
+for _dtype in ("i8", "i32"):
+    binary("add", np.add, _dtype)
+    binary("mul", np.multiply, _dtype)
+    binary("max", np.fmax, _dtype)
+    binary("lt", np.less, _dtype)
+
+
+@case("select")
+def _(draw):
+    c, a, b = draw("c", (2, 3, 4), "bool"), draw("a", (2, 3, 4), "bf16"), draw("b", (2, 3, 4), "bf16")
+    return graph(["input  c    : bool[2, 3, 4]", "input  a, b : bf16[2, 3, 4]", "output y    : bf16[2, 3, 4]"], "y = select(c, a, b)"), \
+        {"y": to_bits(np.where(c != 0, a, b), "bf16")}
+
+
+@case("scalars")
+def _(draw):
+    x = draw("x", (2, 3), "f32")
+    return graph(["input  x : f32[2, 3]", "scalar s : f32 = 0.75", "scalar t : i32 = 3", "output y : f32[2, 3]"],
+                 "y = (s * x + 2) / cast(t, type=f32)"), {"y": to_bits((0.75 * x + 2) / 3, "f32")}
+
+
+def conversion(source, target, special):
+    @case(f"cast-{source}-{target}")
+    def make(draw):
+        x = draw("x", (1, 8, 8), source, -500.0, 500.0, special)
+        return graph([f"input  x : {source}[1, 8, 8]", f"output y : {target}[1, 8, 8]"], f"y = cast(x, type={target})"), {"y": to_bits(x, target)}
+
+
+HARD = (0.0, -0.0, math.inf, -math.inf, 1.00390625, 1.01171875, 448.0, 464.0, 480.0, 57344.0, 61440.0, 65504.0, 65519.0, 65520.0, 2.0 ** -9, 2.0 ** -10,
+        3 * 2.0 ** -11, 2.0 ** -24, 2.0 ** -25, 1e38, -128.5, 127.5, 0.5, 1.5, 2.5)
+for _target in ("f16", "bf16", "e4m3", "e5m2"):
+    conversion("f32", _target, HARD + (math.nan,))
+for _target in ("i8", "i32"):
+    conversion("f32", _target, HARD)
+conversion("bf16", "f16", HARD)
+conversion("f16", "e4m3", HARD)
+
+REDUCE = {"add": np.sum, "mul": np.prod, "min": np.min, "max": np.max, "max_abs": lambda x, **k: np.max(np.abs(x), **k), "mean": np.mean,
+          "norm1": lambda x, **k: np.sum(np.abs(x), **k), "norm2": lambda x, **k: np.sqrt(np.sum(x * x, **k)),
+          "mul_no_zeros": lambda x, **k: np.prod(np.where(x == 0, 1, x), **k)}
+
+
+def reduction(mode, axes, label):
+    @case(f"reduce-{mode}-{label}")
+    def make(draw):
+        x = draw("x", (2, 3, 4), "f32", special=(0.0, 0.0))
+        y = REDUCE[mode](x, axis=axes, keepdims=True)
+        shown = "all" if len(axes) == 3 else list(axes)
+        return graph(["input  x : f32[2, 3, 4]", f"output y : f32{dims(y.shape)}"], f"y = reduce(x, mode={mode}, axes={shown})"), {"y": to_bits(y, "f32")}
+
+
+for _mode in REDUCE:
+    reduction(_mode, (2,), "last")
+    reduction(_mode, (0, 1, 2), "all")
+reduction("add", (0, 2), "outer")
+reduction("max", (1,), "middle")
+
+
+def conv_numpy(x, w, pre, post, stride, dilation, groups):
+    n, c = x.shape[:2]
+    k, spatial = w.shape[0], w.shape[2:]
+    x = np.pad(x, [(0, 0), (0, 0)] + list(zip(pre, post)))
+    out = [(x.shape[2 + i] - (spatial[i] - 1) * dilation[i] - 1) // stride[i] + 1 for i in range(len(spatial))]
+    y = np.zeros([n, k] + out)
+    per, cg = k // groups, c // groups
+    for tap in np.ndindex(*spatial):
+        window = tuple(slice(t * d, t * d + (o - 1) * s + 1, s) for t, d, o, s in zip(tap, dilation, out, stride))
+        part = x[(slice(None), slice(None)) + window]
+        for g in range(groups):
+            y[:, g * per:(g + 1) * per] += np.einsum("nc...,kc->nk...", part[:, g * cg:(g + 1) * cg], w[(slice(g * per, (g + 1) * per), slice(None)) + tap])
+    return y
+
+
+def convolution(name, xs, ws, dtype, pre, post, stride, dilation, groups, layout="row_major"):
+    @case(f"conv-{name}")
+    def make(draw):
+        x, w = draw("x", xs, dtype), draw("w", ws, dtype)
+        y = conv_numpy(x, w, pre, post, stride, dilation, groups)
+        out = "i32" if dtype == "i8" else dtype
+        pads = f"pad={list(pre)}" if pre == post else f"pre_pad={list(pre)}, post_pad={list(post)}"
+        return graph([f"input  x : {dtype}{dims(xs)} {layout}", f"input  w : {dtype}{dims(ws)} {layout}", f"output y : {out}{dims(y.shape)} {layout}"],
+                     f"y = conv(x, w, {pads}, stride={list(stride)}, dilation={list(dilation)}, groups={groups})"), {"y": to_bits(y, out)}
+
+
+convolution("plain", (2, 3, 6, 5), (4, 3, 3, 3), "f32", (1, 1), (1, 1), (1, 1), (1, 1), 1)
+convolution("strided", (1, 4, 9, 8), (4, 4, 3, 2), "bf16", (1, 0), (1, 0), (2, 3), (1, 1), 1, "channels_last")
+convolution("dilated", (1, 2, 10, 20), (3, 2, 3, 5), "f32", (0, 0), (0, 0), (1, 1), (2, 3), 1)
+convolution("groups", (2, 6, 5, 5), (4, 3, 3, 3), "f16", (1, 1), (1, 1), (1, 1), (1, 1), 2)
+convolution("depthwise", (1, 4, 6, 6), (4, 1, 3, 3), "bf16", (1, 1), (1, 1), (1, 1), (1, 1), 4, "channels_last")
+convolution("pre", (1, 2, 6, 6), (2, 2, 3, 3), "f32", (1, 0), (0, 0), (2, 2), (1, 1), 1)
+convolution("post", (1, 2, 6, 6), (2, 2, 3, 3), "f32", (0, 0), (1, 1), (2, 2), (1, 1), 1)
+convolution("one-axis", (2, 3, 9), (4, 3, 3), "f32", (2,), (0,), (1,), (1,), 1)
+convolution("bytes", (1, 4, 3, 3), (4, 2, 1, 1), "i8", (0, 0), (0, 0), (1, 1), (1, 1), 2)
+
+
+def product(name, sa, sb, dtype, layout="row_major"):
+    @case(f"matmul-{name}")
+    def make(draw):
+        a, b = draw("a", sa, dtype), draw("b", sb, dtype)
+        y = np.matmul(a, b)
+        return graph([f"input  a : {dtype}{dims(sa)}", f"input  b : {dtype}{dims(sb)} {layout}", f"output y : {dtype}{dims(y.shape)}"], "y = matmul(a, b)"), \
+            {"y": to_bits(y, dtype)}
+
+
+product("plain", (1, 5, 7), (1, 7, 3), "f32")
+product("columns", (2, 5, 7), (2, 7, 3), "bf16", "col_major")
+product("broadcast", (3, 1, 4, 6), (1, 2, 6, 5), "f16")
+product("rank-two", (4, 9), (9, 2), "f32")
+product("one-column", (1, 3, 4), (1, 4, 1), "f32")
+product("fp8", (1, 4, 8), (1, 8, 4), "e4m3")
+
+
+@case("linear-amax")
+def _(draw):
+    a, b, bias = draw("a", (2, 4, 8), "bf16"), draw("b", (2, 8, 6), "bf16"), draw("bias", (1, 1, 6), "bf16")
+    z = np.maximum(0.5 * np.matmul(a, b) + bias, 0)
+    return graph(["input  a     : bf16[2, 4, 8]", "input  b     : bf16[2, 8, 6]", "input  bias  : bf16[1, 1, 6]", "scalar alpha : f32 = 0.5",
+                  "output y     : bf16[2, 4, 6]", "output amax  : f32[1, 1, 1]"], "z = relu(alpha * matmul(a, b) + bias)", "y = z",
+                 "amax = reduce(z, mode=max_abs, axes=all)"), {"y": to_bits(z, "bf16"), "amax": to_bits(z.max(keepdims=True), "f32")}
+
+
+@case("stored-amax")
+def _(draw):
+    x = draw("x", (1, 4, 8), "f32", special=(3.00390625,))
+    y = rounded(x, "bf16")
+    return graph(["input  x    : f32[1, 4, 8]", "output y    : bf16[1, 4, 8]", "output amax : f32[1, 1, 1]"], "y = relu(x, lower=-9)",
+                 "amax = reduce(y, mode=max_abs, axes=all)"), {"y": to_bits(x, "bf16"), "amax": to_bits(np.abs(y).max(keepdims=True), "f32")}
+
+
+def attention(name, b, h, hkv, sq, skv, d, dtype, mask, scale=0.125):
+    @case(f"sdpa-{name}")
+    def make(draw):
+        q, k, v = draw("q", (b, h, sq, d), dtype), draw("k", (b, hkv, skv, d), dtype), draw("v", (b, hkv, skv, d), dtype)
+        o, stats = np.zeros((b, h, sq, d)), np.full((b, h, sq, 1), -math.inf)
+        for i, j, r in np.ndindex(b, h, sq):
+            last = skv if mask is None else min(skv, r + 1 + (skv - sq if mask == "bottom_right" else 0))
+            if last <= 0:
+                continue
+            g = j // (h // hkv)
+            s = scale * (k[i, g, :last] @ q[i, j, r])
+            e = np.exp(s - s.max())
+            o[i, j, r] = rounded(e / e.sum(), dtype) @ v[i, g, :last]
+            stats[i, j, r] = s.max() + math.log(e.sum())
+        more = f", mask=causal, align={mask}" if mask else ""
+        return graph([f"input  q    : {dtype}{dims(q.shape)}", f"input  k, v : {dtype}{dims(k.shape)}", f"output o    : {dtype}{dims(o.shape)}",
+                      f"output s    : f32{dims(stats.shape)}"], f"o, s = sdpa(q, k, v, scale={scale}{more})"), {"o": to_bits(o, dtype), "s": to_bits(stats, "f32")}
+
+
+attention("full", 2, 2, 2, 4, 5, 8, "f16", None)
+attention("causal", 1, 4, 2, 6, 6, 8, "bf16", "top_left")
+attention("top-left", 1, 2, 1, 2, 5, 8, "f16", "top_left")
+attention("bottom-right", 1, 2, 1, 2, 5, 8, "f16", "bottom_right")
+attention("empty-rows", 1, 1, 1, 5, 2, 8, "f16", "bottom_right")
+attention("gqa", 1, 8, 2, 3, 3, 16, "bf16", None, 0.25)
+
+
+# ---- files --------------------------------------------------------------------------------------------------
+
+
+def make(name):
+    """The case's files: relative path -> bytes or array."""
+    draw = Draw(name)
+    text, outputs = CASES[name](draw)
+    files = {f"{name}.fg": text}
+    files.update({f"{name}.in/{n}.npy": a for n, a in draw.inputs.items()})
+    files.update({f"{name}.out/{n}.npy": a for n, a in outputs.items()})
+    return files
+
+
+def same(path, want):
+    try:
+        if isinstance(want, str):
+            return open(path).read() == want
+        got = np.load(path)
+    except OSError:
+        return False
+    return got.dtype == want.dtype and got.shape == want.shape and got.tobytes() == np.ascontiguousarray(want).tobytes()
+
+
+def close(path, want):
+    """Libraries' functions may differ in the last place: so may what is rounded from them."""
+    if same(path, want):
+        return True
+    if isinstance(want, str) or not os.path.exists(path):
+        return False
+    got = np.load(path)
+    if got.dtype != want.dtype or got.shape != want.shape:
+        return False
+    if got.dtype.kind == "f":
+        return np.allclose(got, want, rtol=1e-6 if got.dtype == np.float32 else 2e-3, atol=1e-7, equal_nan=True)
+    return np.abs(got.astype(int) - want.astype(int)).max() <= 1
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--check", type=int, metavar="N", default=50)
+    p.add_argument("--seed", type=int, default=int(time.time() // 86400))
+    p.add_argument("--write", action="store_true")
+    args = p.parse_args()
+    np.seterr(all="ignore")
+    names = sorted(CASES)
+    if args.write:
+        for name in names:
+            for path, content in make(name).items():
+                full = os.path.join(HERE, path)
+                os.makedirs(os.path.dirname(full), exist_ok=True)
+                if isinstance(content, str):
+                    with open(full, "w") as f:
+                        f.write(content)
+                else:
+                    np.save(full, content)
+        print(f"{len(names)} cases")
+        return 0
+    failed = 0
+    drawn = random.Random(args.seed).sample(names, min(args.check, len(names)))
+    for name in drawn:
+        bad = [path for path, content in make(name).items() if not close(os.path.join(HERE, path), content)]
+        failed += bool(bad)
+        for path in bad:
+            print(f"{path} is not what generate.py makes")
+    print(f"seed {args.seed}")
+    print(f"{len(drawn) - failed} passed, {failed} failed, 0 skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
