@@ -3,7 +3,7 @@
 
 Integers round 2^31, 2^32, 2^62 and 2^63 in every spelling against Python's; reals of random bit patterns in
 several spellings against Python's float; what is printed reads back as the same number. Each is also tried
-under the locales of the machine that write a decimal comma. Usage: numbers.py [fgc]; the program defaults
+under the locales of the machine that write a decimal comma. Usage: literals.py [fgc]; the program defaults
 to $FGC, then ./fgc; SEED in the environment repeats a run."""
 import os
 import random
