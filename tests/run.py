@@ -34,7 +34,8 @@ TESTS = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(TESTS)
 GOLDEN = {"parse": ".ast", "errors": ".err", "ir": ".ir", "pass": ".ir", "lower": ".desc"}
 PROGRAMS = ("interp", "cli", "launch", "plan", "unit", "device")
-MODES = ("parse", "errors", "ir", "pass", "lower", "fmt", "interp", "unit", "cli", "plan", "launch", "compile", "device")
+# The slow ones first, so that they do not run on alone at the end.
+MODES = ("plan", "launch", "compile", "parse", "errors", "ir", "pass", "lower", "fmt", "interp", "unit", "cli", "device")
 TOTALS = re.compile(r"^(\d+) passed, (\d+) failed, (\d+) skipped$", re.M)
 CMOCKA = re.compile(r"^\[==========\].*?(\d+) test\(s\) run\.$", re.M)
 
@@ -81,7 +82,8 @@ class Runner:
         os.chmod(self.folder, 0o755)     # some tests build as another user
         self.no_cudnn = None
         self.env = {k: v for k, v in os.environ.items() if k != "FGC_COLOR"}
-        self.env.update(FGC=self.fgc, srcdir=TOP, FGC_BUILD_DIR=args.build, LC_ALL="C.UTF-8")
+        self.env.update(FGC=self.fgc, srcdir=TOP, FGC_BUILD_DIR=args.build, LC_ALL="C.UTF-8",
+                        PYTHONDONTWRITEBYTECODE="1")
 
     def run(self, command, cwd=TESTS, timeout=300, env=None):
         """(status, stdout, stderr); a signal is a negative status, a time limit reached is 124."""
