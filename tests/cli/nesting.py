@@ -99,5 +99,12 @@ for stack in STACKS:
             if command[0] != "check":
                 expect(what, seen[0] == 0, seen)
 
+
+# A deep graph in flat text: through every stage that needs no library.
+for name, expression in (("relu", CHAINS["chain"]), ("sum", CHAINS["sum"])):
+    text = f"fg 1\ngraph g() {{\n    input x : f32[4]\n    output y : f32[4]\n    y = {expression}\n}}\n"
+    seen = fgc(["check"], text, STACKS[0])
+    expect(f"a graph of 100,000 operators, {name}, stack {STACKS[0] >> 10} KiB", seen[0] == 0, seen)
+
 print("nesting: failed" if failures else "nesting: ok")
 sys.exit(1 if failures else 0)
