@@ -120,8 +120,6 @@ static bool supported(struct lowering *l, const struct op *op)
                                    (long long)all[j]->stride[3]),
                       "attention engines need the head's elements next to each other");
     }
-    for (size_t j = 0; j < COUNT_OF(all); j++)
-        if (!sixteen_byte_rows(l, op, all[j])) return false;
     if (k == q || k == v) {
         return refuse(l, op,
                       arena_printf(l->arena, "k is the same tensor as %s", k == q ? "q" : "v"),
@@ -140,6 +138,8 @@ static bool supported(struct lowering *l, const struct op *op)
                                    dtypes[q->type].name),
                       "declare the result with q's element type");
     }
+    for (size_t j = 0; j < COUNT_OF(all); j++)
+        if (!sixteen_byte_rows(l, op, all[j])) return false;
     return true;
 }
 
