@@ -39,8 +39,15 @@ static struct graph *prefix_graph(struct session *s, const struct graph *g, size
 static int64_t prefix_engines(struct session *s, const struct target *t, const struct gpu_search *search,
                               const struct build_request *like, const struct graph *g, size_t n)
 {
+    size_t n_diags = s->diags.n, n_errors = s->n_errors;
+    unsigned classes = s->classes;
     struct desc_graph *d = desc_lower(s, prefix_graph(s, g, n));
-    if (!d) return -1;
+    if (!d) { /* a part alone may not be lowerable; that is no complaint about the whole */
+        s->diags.n = n_diags;
+        s->n_errors = n_errors;
+        s->classes = classes;
+        return -1;
+    }
     struct build_request r = *like;
     struct build_result b = {0};
     r.graph = d;
@@ -110,12 +117,27 @@ static const struct op *refused_op(const struct compiled *c)
     return NULL;
 }
 
+/* One reason an engine, said once: several of its configurations mostly fail alike. */
 static void note_reasons(struct session *s, struct diag *d, const char *who, const char *status,
                          const words_vec *reasons)
 {
-    const char *reason = reasons->n ? reasons->at[0] : NULL;
-    diag_note(s, d, NO_SPAN, "%s: %s%s%s", who, status ? status : "refused", reason ? ": " : "",
-              reason ? reason : "");
+    bool barred = status && (strcmp(status, "notes") == 0 || strcmp(status, "workspace") == 0);
+    const char *text = arena_printf(s->arena, "%s: %s%s%s", who, barred ? "barred" : status ? status : "refused",
+                                    reasons->n ? ": " : "", reasons->n ? reasons->at[0] : "");
+    for (size_t i = 0; i < d->notes.n; i++)
+        if (strcmp(d->notes.at[i].text, text) == 0) return;
+    diag_note(s, d, NO_SPAN, "%s", text);
+}
+
+/* f32 operands and nothing but TF32 engines: the author can allow them. */
+static void hint_tf32(struct session *s, struct diag *d, const struct compiled *c)
+{
+    bool only_tf32 = c->build.candidates.n > 0;
+    for (size_t i = 0; i < c->build.candidates.n; i++) {
+        const struct candidate *k = &c->build.candidates.at[i];
+        only_tf32 = only_tf32 && k->status && strcmp(k->status, "notes") == 0 && k->reasons.n && strstr(k->reasons.at[0], "TF32");
+    }
+    if (only_tf32) diag_hint(s, d, "'compute=tf32' on the operator allows it");
 }
 
 void refusal_explain(struct session *s, const struct options *o, const struct target *t,
@@ -129,7 +151,7 @@ void refusal_explain(struct session *s, const struct options *o, const struct ta
     size_t hidden = 0;
     for (size_t i = 0; i < c->build.candidates.n; i++) {
         const struct candidate *k = &c->build.candidates.at[i];
-        note_reasons(s, d, arena_printf(s->arena, "engine %" PRId64 ", offered by heuristic %s", k->engine, k->mode),
+        note_reasons(s, d, arena_printf(s->arena, "engine %" PRId64, k->engine),
                      k->status, &k->reasons);
     }
     for (size_t i = 0; i < c->build.refusals.n; i++) {
@@ -144,4 +166,5 @@ void refusal_explain(struct session *s, const struct options *o, const struct ta
     if (hidden)
         diag_note(s, d, NO_SPAN, "%zu engine%s made for other GPUs not listed", hidden, hidden == 1 ? "" : "s");
     note_prefix(s, d, o, t, c);
+    hint_tf32(s, d, c);
 }

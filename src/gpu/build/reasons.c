@@ -99,7 +99,7 @@ void reasons_from_text(struct arena *a, const char *text, json_t *refusals)
         const char *id = strstr(line, "\"engineId\":");
         if (id) {
             json_int_t engine = strtoll(id + strlen("\"engineId\":"), NULL, 10);
-            now = listed(refusals, engine) ? NULL : refusal(engine);
+            now = engine < 0 || listed(refusals, engine) ? NULL : refusal(engine); /* -1: a place holder */
             if (now) json_array_append_new(refusals, now);
             continue;
         }
