@@ -142,8 +142,9 @@ static bool check_error(struct session *s, const json_t *reply)
     const char *error = json_string_value(json_object_get(reply, "error"));
     if (!error) return true;
     struct diag *d = diag(s, DIAG_no_cudnn, NO_SPAN, "%s", error);
+    note_tried(s, d, reply, "nvrtc");
     note_tried(s, d, reply, "cudnn");
-    if (!json_object_get(json_object_get(reply, "found"), "cudnn"))
+    if (!json_object_get(json_object_get(reply, "found"), "cudnn") && json_object_get(json_object_get(reply, "found"), "nvrtc"))
         diag_hint(s, d, "tools/get-cudnn fetches it into ./deps; --cudnn=PATH or FGC_CUDNN says where it is; 'fgc doctor' tells more");
     return false;
 }

@@ -128,29 +128,41 @@ static bool open_cudnn(struct cudnn *c, const json_t *request, json_t *reply)
     return open_parts(c, path, reply) && check_parts(c, h, path, reply);
 }
 
-/* NVRTC before cuDNN: cuDNN opens it by name and gets the one that is there. */
-static void open_nvrtc(struct cudnn *c, const json_t *request, json_t *reply)
+/* True when the user said where the library is: then it must be there. */
+static bool was_named(const json_t *request, const char *lib)
+{
+    const char *where = json_string_value(json_object_get(json_array_get(json_object_get(request, lib), 0), "where"));
+    return where && (strcmp(where, "option") == 0 || strncmp(where, "FGC_", 4) == 0);
+}
+
+/* NVRTC before cuDNN: cuDNN opens it by name and gets the one that is there. Without it cuDNN's precompiled
+ * engines are left, unless the user named a place where it is not. */
+static bool open_nvrtc(struct cudnn *c, const json_t *request, json_t *reply)
 {
     void *h = open_first(request, "nvrtc", reply);
     int (*version)(int *, int *) = NULL;
     if (h) *(void **)&version = dlsym(h, "nvrtcVersion");
     int major = 0, minor = 0;
-    if (!version || version(&major, &minor) != 0) return;
+    if (!version || version(&major, &minor) != 0) {
+        if (!was_named(request, "nvrtc")) return true;
+        json_object_set_new(reply, "error", json_string("there is no usable NVRTC in the place that was named"));
+        return false;
+    }
     const char *path = path_of(c->arena, h, "nvrtcVersion");
     found(reply, "nvrtc", path, arena_printf(c->arena, "%d.%d", major, minor));
     const char *slash = path ? strrchr(path, '/') : NULL;
-    if (!slash) return;
+    if (!slash) return true;
     /* its own part, before somebody else's is found by name */
     dlopen(arena_printf(c->arena, "%.*s/libnvrtc-builtins.so.%d.%d", (int)(slash - path), path, major, minor),
            RTLD_NOW | RTLD_GLOBAL);
+    return true;
 }
 
 bool libraries_open(struct cudnn *c, const json_t *request, json_t *reply)
 {
     json_object_set_new(reply, "tried", json_array());
     json_object_set_new(reply, "found", json_object());
-    open_nvrtc(c, request, reply);
-    return open_cudnn(c, request, reply);
+    return open_nvrtc(c, request, reply) && open_cudnn(c, request, reply);
 }
 
 void libraries_report(json_t *reply)

@@ -148,6 +148,12 @@ static json_t *candidate(struct cudnn *c, struct build *b, const json_t *request
     return one;
 }
 
+/* cuDNN 9.19 opens cuBLASLt by name and aborts without it. Asked only after a crash: the file is huge. */
+static bool blas_is_missing(void)
+{
+    return !dlopen("libcublasLt.so.13", RTLD_LAZY) && !dlopen("libcublasLt.so.12", RTLD_LAZY);
+}
+
 static void build_plans(struct cudnn *c, struct build *b, const json_t *request, json_t *reply)
 {
     const char *what = text_of(request, "what");
@@ -165,7 +171,9 @@ static void build_plans(struct cudnn *c, struct build *b, const json_t *request,
         list = in_child(&w, WORLD_ZERO, 300);
     }
     if (json_object_get(list, "status")) {
-        json_object_set(reply, "error", json_array_get(json_object_get(list, "reasons"), 0));
+        const char *why = json_string_value(json_array_get(json_object_get(list, "reasons"), 0));
+        json_object_set_new(reply, "error", json_sprintf("cuDNN's heuristics failed: %s%s", why, blas_is_missing() ?
+                            "; it ends the process when libcublasLt cannot be opened, and here it cannot" : ""));
         return;
     }
     json_object_set(reply, "refusals", json_object_get(list, "refusals"));
