@@ -42,8 +42,13 @@ const struct desc_attr *desc_get(const struct desc *d, enum desc_attr_id id)
 
 static struct desc_attr *add(struct arena *a, struct desc *d, enum desc_attr_id id, int n)
 {
+    enum { FEW = 7 }; /* few descriptors have more, so few storages are left behind */
     assert(!desc_get(d, id));
-    struct desc_attr attr = {.id = id, .n = n};
+    struct desc_attr attr = {.id = id, .n = (short)n};
+    if (d->attrs.cap == 0) {
+        d->attrs.cap = FEW;
+        d->attrs.at = NEW_N(a, struct desc_attr, FEW);
+    }
     vec_push(a, &d->attrs, attr);
     return &d->attrs.at[d->attrs.n - 1];
 }
@@ -51,7 +56,7 @@ static struct desc_attr *add(struct arena *a, struct desc *d, enum desc_attr_id 
 void desc_set_i64(struct arena *a, struct desc *d, enum desc_attr_id id, int64_t v)
 {
     assert(desc_attrs[id].type == DESC_INT64 || desc_attrs[id].type == DESC_BOOLEAN);
-    add(a, d, id, 1)->i[0] = v;
+    add(a, d, id, 1)->i = arena_copy(a, &v, sizeof v);
 }
 
 void desc_set_list(struct arena *a, struct desc *d, enum desc_attr_id id, int n, const int64_t *v)
@@ -59,7 +64,7 @@ void desc_set_list(struct arena *a, struct desc *d, enum desc_attr_id id, int n,
     assert(desc_attrs[id].type == DESC_INT64 && n >= 1 && n <= MAX_RANK);
     struct desc_attr *attr = add(a, d, id, n);
     attr->is_list = true;
-    memcpy(attr->i, v, (size_t)n * sizeof *v);
+    attr->i = arena_copy(a, v, (size_t)n * sizeof *v);
 }
 
 void desc_set_real(struct arena *a, struct desc *d, enum desc_attr_id id, double v)
@@ -71,7 +76,7 @@ void desc_set_real(struct arena *a, struct desc *d, enum desc_attr_id id, double
 void desc_set_word(struct arena *a, struct desc *d, enum desc_attr_id id, const char *word)
 {
     assert(desc_attrs[id].type >= DESC_DATA_TYPE && desc_attrs[id].type <= DESC_NAN_PROPAGATION);
-    add(a, d, id, 1)->word = arena_strdup(a, word);
+    add(a, d, id, 1)->word = word;
 }
 
 void desc_set_child(struct arena *a, struct desc *d, enum desc_attr_id id, struct desc *child)

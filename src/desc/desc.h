@@ -45,12 +45,14 @@ extern const struct desc_attr_info desc_attrs[N_DESC_ATTRS];
 struct desc;
 struct desc_attr {
     enum desc_attr_id id;
-    int n;                    /* number of values; lists keep order */
+    short n;                  /* number of values; lists keep order */
     bool is_list;             /* printed as a list */
-    int64_t i[MAX_RANK];      /* INT64, BOOLEAN */
-    double r[1];              /* DOUBLE, FLOAT */
-    const char *word;         /* DATA_TYPE, modes: cuDNN's name without prefix */
-    struct desc *child;       /* DESCRIPTOR */
+    union {                   /* by desc_attrs[id].type; small, for a graph may have 100,000 operators */
+        const int64_t *i;     /* INT64, BOOLEAN: n of them */
+        double r[1];          /* DOUBLE, FLOAT */
+        const char *word;     /* DATA_TYPE, modes: cuDNN's name without prefix */
+        struct desc *child;   /* DESCRIPTOR */
+    };
 };
 struct desc {
     const char *id;           /* "t3", "op2", "pw2" */
@@ -74,6 +76,7 @@ struct desc *desc_new(struct arena *a, struct desc_graph *g, enum desc_kind kind
 void desc_set_i64(struct arena *a, struct desc *d, enum desc_attr_id id, int64_t v);
 void desc_set_list(struct arena *a, struct desc *d, enum desc_attr_id id, int n, const int64_t *v);
 void desc_set_real(struct arena *a, struct desc *d, enum desc_attr_id id, double v);
+/* word is kept as it is: it must live as long as the tree */
 void desc_set_word(struct arena *a, struct desc *d, enum desc_attr_id id, const char *word);
 void desc_set_child(struct arena *a, struct desc *d, enum desc_attr_id id, struct desc *child);
 const struct desc_attr *desc_get(const struct desc *d, enum desc_attr_id id); /* NULL when unset */

@@ -174,7 +174,7 @@ static bool read_attr(struct reader *r, struct desc *d, enum desc_attr_id id, co
         if (!known_word(desc_attrs[id].type, word)) {
             return fail(r, "'%s' of '%s' has the unknown value '%.64s'", name, d->id, word);
         }
-        desc_set_word(r->arena, d, id, word);
+        desc_set_word(r->arena, d, id, arena_strdup(r->arena, word));
         return true;
     }
     struct desc *child = map_get(r->ids, word);
