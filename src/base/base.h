@@ -45,12 +45,16 @@ void arena_rewind(struct arena *a, struct arena_mark m);
 
 /* A growing array in an arena: VEC(int) v = {0}; vec_push(a, &v, 3); v.at[i], v.n. Growing leaves
  * the old storage in the arena, so pointers into v.at must not outlive a push. */
-#define VEC(T) struct { T *at; size_t n, cap; }
+#define VEC(T)         \
+    struct {           \
+        T *at;         \
+        size_t n, cap; \
+    }
 void *vec_grow(struct arena *a, void *at, size_t n, size_t *cap, size_t size);
-#define vec_push(a, v, x)                                                                        \
-    ((v)->n == (v)->cap                                                                          \
-         ? (void)((v)->at = vec_grow((a), (v)->at, (v)->n, &(v)->cap, sizeof *(v)->at))          \
-         : (void)0,                                                                              \
+#define vec_push(a, v, x)                                                               \
+    ((v)->n == (v)->cap                                                                 \
+         ? (void)((v)->at = vec_grow((a), (v)->at, (v)->n, &(v)->cap, sizeof *(v)->at)) \
+         : (void)0,                                                                     \
      (void)((v)->at[(v)->n++] = (x)))
 
 /* ---- byte buffers (heap; the one thing with its own fini) -------------------------------- */
@@ -70,9 +74,18 @@ void buf_fini(struct buf *b);
 /* ---- numbers ----------------------------------------------------------------------------- */
 
 /* Checked 64-bit arithmetic: false on overflow, *out then unspecified. */
-static inline bool i64_add(int64_t a, int64_t b, int64_t *out) { return !__builtin_add_overflow(a, b, out); }
-static inline bool i64_sub(int64_t a, int64_t b, int64_t *out) { return !__builtin_sub_overflow(a, b, out); }
-static inline bool i64_mul(int64_t a, int64_t b, int64_t *out) { return !__builtin_mul_overflow(a, b, out); }
+static inline bool i64_add(int64_t a, int64_t b, int64_t *out)
+{
+    return !__builtin_add_overflow(a, b, out);
+}
+static inline bool i64_sub(int64_t a, int64_t b, int64_t *out)
+{
+    return !__builtin_sub_overflow(a, b, out);
+}
+static inline bool i64_mul(int64_t a, int64_t b, int64_t *out)
+{
+    return !__builtin_mul_overflow(a, b, out);
+}
 /* Reads a whole string as a real, without regard to the locale. False when it is not one, when it
  * overflows, or when a non-zero literal becomes 0. */
 bool real_parse(const char *s, double *out);
@@ -87,10 +100,10 @@ struct map_entry {
     void *value;
 };
 struct map *map_new(struct arena *a);
-void *map_get(const struct map *m, const char *key);              /* NULL when absent */
-bool map_put(struct map *m, const char *key, void *value);        /* false when it replaced one */
+void *map_get(const struct map *m, const char *key);       /* NULL when absent */
+bool map_put(struct map *m, const char *key, void *value); /* false when it replaced one */
 size_t map_count(const struct map *m);
-struct map_entry map_at(const struct map *m, size_t i);           /* i-th in insertion order */
+struct map_entry map_at(const struct map *m, size_t i); /* i-th in insertion order */
 
 /* ---- sources and spans ------------------------------------------------------------------- */
 
@@ -109,12 +122,12 @@ static inline struct span span_join(struct span a, struct span b)
 }
 
 struct source {
-    const char *name;  /* as the user wrote it; for messages */
-    const char *text;  /* len bytes, followed by two NULs (what flex wants) */
+    const char *name; /* as the user wrote it; for messages */
+    const char *text; /* len bytes, followed by two NULs (what flex wants) */
     size_t len;
-    uint32_t base;     /* span of the whole text: [base, base + len) ; base >= 1 */
-    uint32_t *line;    /* offset in text of each line's first byte */
-    size_t n_lines;    /* LF, CRLF and a lone CR each end one line */
+    uint32_t base;  /* span of the whole text: [base, base + len) ; base >= 1 */
+    uint32_t *line; /* offset in text of each line's first byte */
+    size_t n_lines; /* LF, CRLF and a lone CR each end one line */
 };
 
 struct place {
@@ -127,13 +140,13 @@ struct place {
 struct diag;
 /* All of one run's shared state. No globals anywhere else. */
 struct session {
-    struct arena *arena;      /* lives as long as the session */
+    struct arena *arena; /* lives as long as the session */
     struct map *interned;
     VEC(struct source *) sources;
     VEC(struct diag *) diags;
     size_t n_errors, n_warnings;
-    unsigned classes;         /* of errors so far: 1 input, 2 usage, 4 world */
-    bool diags_full;          /* more than 20 errors: what follows is dropped */
+    unsigned classes; /* of errors so far: 1 input, 2 usage, 4 world */
+    bool diags_full;  /* more than 20 errors: what follows is dropped */
     bool werror;
     bool colour;
 };

@@ -39,7 +39,9 @@ struct diag *diag(struct session *s, enum diag_id id, struct span at, const char
     d->text = arena_strdup(s->arena, text);
     if (d->severity == SEV_ERROR) {
         if (repeats(s, at)) return d;
-        unsigned bit = diag_infos[id].klass == DIAG_INPUT ? 1 : diag_infos[id].klass == DIAG_USAGE ? 2 : 4;
+        unsigned bit = diag_infos[id].klass == DIAG_INPUT   ? 1
+                       : diag_infos[id].klass == DIAG_USAGE ? 2
+                                                            : 4;
         s->classes |= bit;
         if (s->n_errors >= MAX_ERRORS) {
             s->diags_full = true;
@@ -136,8 +138,8 @@ static void print_excerpt(const struct session *s, struct span sp, struct place 
     fprintf(to, "%s\n", s->colour ? "\033[0m" : "");
 }
 
-static void print_head(const struct session *s, struct place p, const char *word, const char *colour,
-                       const char *text, FILE *to)
+static void print_head(const struct session *s, struct place p, const char *word,
+                       const char *colour, const char *text, FILE *to)
 {
     if (p.source)
         fprintf(to, "%s:%u:%u: ", p.source->name, (unsigned)p.line, (unsigned)p.column);
@@ -217,7 +219,8 @@ static size_t distance(const char *a, const char *b, size_t most)
             size_t d = up[j - 1] + (a[i - 1] != b[j - 1]);
             if (up[j] + 1 < d) d = up[j] + 1;
             if (now[j - 1] + 1 < d) d = now[j - 1] + 1;
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && upup[j - 2] + 1 < d)
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+                upup[j - 2] + 1 < d)
                 d = upup[j - 2] + 1;
             now[j] = d;
         }

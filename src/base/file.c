@@ -23,7 +23,8 @@ static bool read_all(struct session *s, int fd, const char *path, char **bytes, 
     struct stat st;
     if (fstat(fd, &st) != 0) return refuse(s, "read", path, strerror(errno));
     if (S_ISDIR(st.st_mode)) return refuse(s, "read", path, strerror(EISDIR));
-    if (S_ISREG(st.st_mode) && st.st_size > MAX_FILE) return refuse(s, "read", path, "larger than 1 GiB");
+    if (S_ISREG(st.st_mode) && st.st_size > MAX_FILE)
+        return refuse(s, "read", path, "larger than 1 GiB");
     size_t cap = S_ISREG(st.st_mode) && st.st_size > 0 ? (size_t)st.st_size + 1 : 65536;
     char *at = arena_alloc(s->arena, cap + 1);
     *n = 0;
@@ -68,7 +69,8 @@ static bool write_all(int fd, const char *p, size_t n)
 }
 
 /* Renames only if everything reached the disk. */
-static bool write_and_rename(int fd, const char *temp, const char *path, const void *bytes, size_t n)
+static bool write_and_rename(int fd, const char *temp, const char *path, const void *bytes,
+                             size_t n)
 {
     struct stat old;
     mode_t mask = umask(0);
@@ -96,7 +98,8 @@ bool file_write(struct session *s, const char *path, const void *bytes, size_t n
         return refuse(s, "write", "standard output", strerror(errno));
     }
     struct stat st;
-    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) { /* /dev/null, a pipe: nothing to rename over */
+    if (stat(path, &st) == 0 &&
+        !S_ISREG(st.st_mode)) { /* /dev/null, a pipe: nothing to rename over */
         int fd = open(path, O_WRONLY | O_CLOEXEC);
         bool ok = fd >= 0 && write_all(fd, bytes, n);
         int saved = errno;
@@ -106,6 +109,7 @@ bool file_write(struct session *s, const char *path, const void *bytes, size_t n
     char *temp = arena_printf(s->arena, "%s.XXXXXX", path);
     int fd = mkstemp(temp);
     if (fd < 0) return refuse(s, "write", path, strerror(errno));
-    if (!write_and_rename(fd, temp, path, bytes, n)) return refuse(s, "write", path, strerror(errno));
+    if (!write_and_rename(fd, temp, path, bytes, n))
+        return refuse(s, "write", path, strerror(errno));
     return true;
 }

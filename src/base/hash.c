@@ -48,7 +48,8 @@ bool base64_decode(struct arena *a, const char *text, size_t len, unsigned char 
             v = v << 6 | (uint32_t)(d - digits);
         }
         size_t here = i + 4 == len ? 3 - pad : 3;
-        if ((pad == 1 && here == 2 && v & 0xff) || (pad == 2 && here == 1 && v & 0xffff)) return false;
+        if ((pad == 1 && here == 2 && v & 0xff) || (pad == 2 && here == 1 && v & 0xffff))
+            return false;
         for (size_t k = 0; k < here; k++) out[(*n)++] = (unsigned char)(v >> (16 - 8 * k));
     }
     *bytes = out;

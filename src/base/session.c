@@ -65,13 +65,15 @@ struct source *source_add(struct session *s, const char *name, const char *text,
         base = last->base + (uint32_t)last->len + 1; /* the end of file has a place of its own */
     }
     if (len > (256u << 20) - base) {
-        diag(s, DIAG_file, NO_SPAN, "'%s' is too large: the sources of one run have at most 256 MiB", name);
+        diag(s, DIAG_file, NO_SPAN,
+             "'%s' is too large: the sources of one run have at most 256 MiB", name);
         return NULL;
     }
     struct source *src = NEW(s->arena, struct source);
     char *copy = arena_alloc(s->arena, len + 2);
     if (len) memcpy(copy, text, len);
-    *src = (struct source){.name = arena_strdup(s->arena, name), .text = copy, .len = len, .base = base};
+    *src = (struct source){
+        .name = arena_strdup(s->arena, name), .text = copy, .len = len, .base = base};
     find_lines(s, src);
     vec_push(s->arena, &s->sources, src);
     return src;

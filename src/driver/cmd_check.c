@@ -1,5 +1,5 @@
-/* cmd_check: what is wrong with specifications, up to the descriptor tree; needs no cuDNN and no GPU.
- * A .plan is checked against a target instead. */
+/* cmd_check: what is wrong with specifications, up to the descriptor tree; needs no cuDNN and no
+ * GPU. A .plan is checked against a target instead. */
 #include "driver/driver.h"
 
 int cmd_check_plan(struct session *s, const struct options *o, const char *path);

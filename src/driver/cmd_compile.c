@@ -28,7 +28,8 @@ static char *header_path(struct session *s, const char *c_path)
 static bool check_launcher_options(struct session *s, const struct options *o)
 {
     if (o->launcher && !ends_with(o->launcher, ".c")) {
-        diag(s, DIAG_usage, NO_SPAN, "--launcher needs a name that ends in '.c', got '%s'", o->launcher);
+        diag(s, DIAG_usage, NO_SPAN, "--launcher needs a name that ends in '.c', got '%s'",
+             o->launcher);
         return false;
     }
     if (!o->launcher && (o->launcher_main || o->launcher_plan)) {
@@ -87,7 +88,8 @@ static bool is_stage(const char *stage)
     return false;
 }
 
-static int dump(struct session *s, const struct options *o, const char *path, const struct target *t)
+static int dump(struct session *s, const struct options *o, const char *path,
+                const struct target *t)
 {
     if (!is_stage(o->dump)) {
         diag(s, DIAG_usage, NO_SPAN, "there is no stage '%s'", o->dump);
@@ -115,7 +117,8 @@ static void summary(const struct plan *p, const char *target, const char *path)
             const struct plan_variant *v = &p->graphs.at[i].variants.at[j];
             int64_t workspace = 0;
             for (size_t k = 0; k < v->steps.n; k++)
-                if (v->steps.at[k].workspace_bytes > workspace) workspace = v->steps.at[k].workspace_bytes;
+                if (v->steps.at[k].workspace_bytes > workspace)
+                    workspace = v->steps.at[k].workspace_bytes;
             printf("%s: %s%s%s for %s: engine %" PRId64 ", workspace %" PRId64 " bytes, %s\n", path,
                    p->graphs.at[i].name, *v->name ? " " : "", v->name, target,
                    v->steps.at[0].engine, workspace, v->steps.at[0].chosen_by);
@@ -123,8 +126,8 @@ static void summary(const struct plan *p, const char *target, const char *path)
 }
 
 /* Builds every variant; all are tried, so that one run reports every refusal. */
-static struct compiled *build_all(struct session *s, const struct options *o, const struct module *m,
-                                  const struct target *t)
+static struct compiled *build_all(struct session *s, const struct options *o,
+                                  const struct module *m, const struct target *t)
 {
     size_t n = m->graphs.n;
     struct compiled *c = NEW_N(s->arena, struct compiled, n ? n : 1);
@@ -132,7 +135,8 @@ static struct compiled *build_all(struct session *s, const struct options *o, co
     for (size_t i = 0; i < n; i++) ok &= pipeline_lower(s, m->graphs.at[i], &c[i]);
     for (size_t i = 0; i < n && ok; i++) {
         bool built = pipeline_build(s, o, t, &c[i]);
-        if (o->plans && strcmp(o->plans, "all") == 0) candidates_print(c[i].ir, &c[i].build, stdout);
+        if (o->plans && strcmp(o->plans, "all") == 0)
+            candidates_print(c[i].ir, &c[i].build, stdout);
         ok &= built;
     }
     return ok ? c : NULL;

@@ -3,23 +3,29 @@
 
 #include <inttypes.h>
 
-static const char *const lib_names[N_GPU_LIBS] = {
-    [LIB_CUDNN] = "cuDNN", [LIB_NVRTC] = "NVRTC", [LIB_CUDART] = "CUDA runtime", [LIB_CUDA] = "CUDA driver"};
+static const char *const lib_names[N_GPU_LIBS] = {[LIB_CUDNN] = "cuDNN",
+                                                  [LIB_NVRTC] = "NVRTC",
+                                                  [LIB_CUDART] = "CUDA runtime",
+                                                  [LIB_CUDA] = "CUDA driver"};
 
 static void print_tried(const struct gpu_probe *p, enum gpu_lib lib)
 {
     for (size_t i = 0; i < p->tried.n; i++) {
         const struct gpu_tried *t = &p->tried.at[i];
         if (t->lib != lib) continue;
-        printf("  %s %s (%s)%s%s\n", t->error ? "-" : "+", t->path, t->where, t->error ? ": " : "", t->error ? t->error : "");
+        printf("  %s %s (%s)%s%s\n", t->error ? "-" : "+", t->path, t->where, t->error ? ": " : "",
+               t->error ? t->error : "");
     }
 }
 
 static void print_lib(const struct gpu_probe *p, enum gpu_lib lib)
 {
     const struct gpu_found *f = &p->lib[lib];
-    printf("%s: %s%s%s\n", lib_names[lib], f->version ? f->version : f->path ? "found" : "not found", f->path ? ", " : "",
-           f->path ? f->path : "");
+    printf("%s: %s%s%s\n", lib_names[lib],
+           f->version ? f->version
+           : f->path  ? "found"
+                      : "not found",
+           f->path ? ", " : "", f->path ? f->path : "");
     print_tried(p, lib);
 }
 
@@ -31,12 +37,18 @@ static const char *half_type(int sm)
 
 static void print_devices(const struct gpu_probe *p)
 {
-    if (p->driver_version) printf("driver: supports CUDA %d.%d\n", p->driver_version / 1000, p->driver_version % 1000 / 10);
-    if (p->n_devices == 0) printf("GPUs: none%s%s\n", p->device_error ? ": " : "", p->device_error ? p->device_error : "");
+    if (p->driver_version)
+        printf("driver: supports CUDA %d.%d\n", p->driver_version / 1000,
+               p->driver_version % 1000 / 10);
+    if (p->n_devices == 0)
+        printf("GPUs: none%s%s\n", p->device_error ? ": " : "",
+               p->device_error ? p->device_error : "");
     for (int i = 0; i < p->n_devices; i++) {
         const struct gpu_device *g = &p->device[i];
-        printf("GPU %d: %s, compute capability %d.%d, %d multiprocessors, %" PRId64 " MiB; element type of choice: %s\n", i, g->name,
-               g->sm / 10, g->sm % 10, g->multiprocessors, g->memory_bytes >> 20, half_type(g->sm));
+        printf("GPU %d: %s, compute capability %d.%d, %d multiprocessors, %" PRId64
+               " MiB; element type of choice: %s\n",
+               i, g->name, g->sm / 10, g->sm % 10, g->multiprocessors, g->memory_bytes >> 20,
+               half_type(g->sm));
     }
 }
 
@@ -44,10 +56,14 @@ static void print_devices(const struct gpu_probe *p)
 static const char *advice(const struct gpu_probe *p)
 {
     if (!p->lib[LIB_CUDNN].path)
-        return "run tools/get-cudnn, which puts cuDNN and NVRTC into ./deps, or say where cuDNN 9 is with --cudnn=PATH or FGC_CUDNN";
-    if (p->error) return "install one whole cuDNN 9 and name its folder with --cudnn=PATH, so that no part comes from another";
+        return "run tools/get-cudnn, which puts cuDNN and NVRTC into ./deps, or say where cuDNN 9 "
+               "is with --cudnn=PATH or FGC_CUDNN";
+    if (p->error)
+        return "install one whole cuDNN 9 and name its folder with --cudnn=PATH, so that no part "
+               "comes from another";
     if (!p->lib[LIB_NVRTC].path)
-        return "install NVRTC (part of the CUDA toolkit; tools/get-cudnn fetches it) or name its folder with --cuda=PATH: without it only "
+        return "install NVRTC (part of the CUDA toolkit; tools/get-cudnn fetches it) or name its "
+               "folder with --cuda=PATH: without it only "
                "precompiled engines can be used";
     return NULL;
 }
@@ -69,6 +85,7 @@ int cmd_doctor(struct session *s, const struct options *o)
         return 3;
     }
     printf(p.n_devices ? "all is well: plans can be compiled here and run here\n"
-                       : "plans can be compiled here for described GPUs; running them needs a GPU and its driver\n");
+                       : "plans can be compiled here for described GPUs; running them needs a GPU "
+                         "and its driver\n");
     return 0;
 }

@@ -8,7 +8,8 @@
 static const struct graph *only_graph(struct session *s, const struct module *m)
 {
     if (m->graphs.n == 1) return m->graphs.at[0];
-    struct diag *d = diag(s, DIAG_usage, NO_SPAN, "there are %zu graphs or variants here; run evaluates one", m->graphs.n);
+    struct diag *d = diag(s, DIAG_usage, NO_SPAN,
+                          "there are %zu graphs or variants here; run evaluates one", m->graphs.n);
     for (size_t i = 0; i < m->graphs.n && i < 8; i++)
         diag_note(s, d, NO_SPAN, "%s %s", m->graphs.at[i]->name, m->graphs.at[i]->variant);
     diag_hint(s, d, "--graph NAME chooses a graph, -D NAME=VALUE a variant");
@@ -22,7 +23,8 @@ static const struct value *find(const values_vec *of, const char *name)
     return NULL;
 }
 
-static const struct value *find_or_say(struct session *s, const values_vec *of, const char *what, const char *name)
+static const struct value *find_or_say(struct session *s, const values_vec *of, const char *what,
+                                       const char *name)
 {
     const struct value *v = find(of, name);
     if (v) return v;
@@ -35,7 +37,8 @@ static const struct value *find_or_say(struct session *s, const values_vec *of, 
     return NULL;
 }
 
-static bool read_inputs(struct session *s, const struct options *o, const struct graph *g, struct array **in)
+static bool read_inputs(struct session *s, const struct options *o, const struct graph *g,
+                        struct array **in)
 {
     const char *name, *text;
     for (size_t i = 0; i < o->input.n; i++) {
@@ -60,7 +63,8 @@ static bool read_inputs(struct session *s, const struct options *o, const struct
     }
     for (size_t i = 0; i < g->scalars.n; i++)
         if (!in[g->scalars.at[i]->id] && !g->scalars.at[i]->has_default) {
-            diag(s, DIAG_usage, NO_SPAN, "scalar '%s' has no default; --scalar %s=VALUE gives it", g->scalars.at[i]->name, g->scalars.at[i]->name);
+            diag(s, DIAG_usage, NO_SPAN, "scalar '%s' has no default; --scalar %s=VALUE gives it",
+                 g->scalars.at[i]->name, g->scalars.at[i]->name);
             return false;
         }
     for (size_t i = 0; i < g->inputs.n; i++) {
@@ -72,24 +76,29 @@ static bool read_inputs(struct session *s, const struct options *o, const struct
     return true;
 }
 
-static bool save_inputs(struct session *s, const struct options *o, const struct graph *g, struct array *const *in)
+static bool save_inputs(struct session *s, const struct options *o, const struct graph *g,
+                        struct array *const *in)
 {
     if (!o->save_inputs) return true;
     mkdir(o->save_inputs, 0777);
     for (size_t i = 0; i < g->inputs.n; i++) {
         const struct value *v = g->inputs.at[i];
-        if (!npy_write(s, arena_printf(s->arena, "%s/%s.npy", o->save_inputs, v->name), v, in[v->id])) return false;
+        if (!npy_write(s, arena_printf(s->arena, "%s/%s.npy", o->save_inputs, v->name), v,
+                       in[v->id]))
+            return false;
     }
     return true;
 }
 
-static bool judge(struct session *s, const struct value *v, const char *path, const struct array *want)
+static bool judge(struct session *s, const struct value *v, const char *path,
+                  const struct array *want)
 {
     struct array got;
     if (!npy_read(s, s->arena, path, v, &got)) return false;
     struct verdict r = interp_compare(v, want, &got);
-    printf("%s: %s: worst error is %.3g of its bound, at %" PRId64 ": got %.9g, want %.9g, bound %.3g; ||e||/||ref|| %.3g\n", v->name,
-           r.ok ? "right" : "WRONG", r.worst, r.at, r.got, r.want, r.bound, r.relative);
+    printf("%s: %s: worst error is %.3g of its bound, at %" PRId64
+           ": got %.9g, want %.9g, bound %.3g; ||e||/||ref|| %.3g\n",
+           v->name, r.ok ? "right" : "WRONG", r.worst, r.at, r.got, r.want, r.bound, r.relative);
     return r.ok;
 }
 
@@ -102,10 +111,12 @@ static void print_summary(const struct value *v, const struct array *x)
         if (x->at[i] > most) most = x->at[i];
         sum += x->at[i];
     }
-    printf("%s: %" PRId64 " elements, least %.9g, largest %.9g, mean %.9g\n", v->name, x->count, least, most, sum / (double)x->count);
+    printf("%s: %" PRId64 " elements, least %.9g, largest %.9g, mean %.9g\n", v->name, x->count,
+           least, most, sum / (double)x->count);
 }
 
-static int finish(struct session *s, const struct options *o, const struct graph *g, const struct interp_result *r)
+static int finish(struct session *s, const struct options *o, const struct graph *g,
+                  const struct interp_result *r)
 {
     const char *name, *path;
     int status = 0;
@@ -128,8 +139,11 @@ static int finish(struct session *s, const struct options *o, const struct graph
 int cmd_run(struct session *s, const struct options *o)
 {
     if (o->operands.n != 1 || !o->reference) {
-        struct diag *d = diag(s, DIAG_usage, NO_SPAN, "%s", o->reference ? "one FILE.fg is needed" : "run needs --reference");
-        diag_hint(s, d, "fgc run --reference model.fg; on a GPU, a launcher made with --launcher-main runs the plan");
+        struct diag *d = diag(s, DIAG_usage, NO_SPAN, "%s",
+                              o->reference ? "one FILE.fg is needed" : "run needs --reference");
+        diag_hint(s, d,
+                  "fgc run --reference model.fg; on a GPU, a launcher made with --launcher-main "
+                  "runs the plan");
         return 0;
     }
     struct module *m = driver_module(s, o, o->operands.at[0], NULL);

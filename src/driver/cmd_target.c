@@ -1,4 +1,5 @@
-/* cmd_target: prints a target's normalised description, or this machine's own GPU's as cuDNN gives it. */
+/* cmd_target: prints a target's normalised description, or this machine's own GPU's as cuDNN gives
+ * it. */
 #include "driver/driver.h"
 
 int cmd_target(struct session *s, const struct options *o)
@@ -18,6 +19,7 @@ int cmd_target(struct session *s, const struct options *o)
         return 0;
     }
     struct target t;
-    if (target_load(s, o->operands.n ? o->operands.at[0] : "nvidia-h200", &search, &t)) printf("%s\n", t.json);
+    if (target_load(s, o->operands.n ? o->operands.at[0] : "nvidia-h200", &search, &t))
+        printf("%s\n", t.json);
     return 0;
 }

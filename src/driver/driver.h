@@ -61,9 +61,9 @@ bool driver_pair(struct session *s, const char *option, const char *text, const 
 
 /* ---- pipeline ------------------------------------------------------------------------------ */
 
-struct compiled {             /* one variant on its way */
-    const struct graph *ir;   /* as the language means it */
-    struct graph *region;     /* after the passes */
+struct compiled {           /* one variant on its way */
+    const struct graph *ir; /* as the language means it */
+    struct graph *region;   /* after the passes */
     struct desc_graph *desc;
     struct build_result build;
 };

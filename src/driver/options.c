@@ -22,7 +22,7 @@ struct option_row {
 };
 static const struct option_row rows[] = {
 #define COMMAND(name, operands, doc)
-#define OPTION(field, long_name, letter, arg, kind, commands, doc)                               \
+#define OPTION(field, long_name, letter, arg, kind, commands, doc) \
     {long_name, letter, arg, KIND_##kind, commands, offsetof(struct options, field), doc},
 #include "driver/options.def"
 #undef COMMAND
@@ -71,19 +71,14 @@ static bool number(const char *text, bool bytes, int64_t *out)
     return *end == '\0' && i64_mul(v, unit, out);
 }
 
-static bool store(struct session *s, struct options *o, const struct option_row *r, const char *value)
+static bool store(struct session *s, struct options *o, const struct option_row *r,
+                  const char *value)
 {
     void *member = (char *)o + r->at;
     switch (r->kind) {
-    case KIND_FLAG:
-        *(option_FLAG *)member = true;
-        return true;
-    case KIND_TEXT:
-        *(option_TEXT *)member = value;
-        return true;
-    case KIND_LIST:
-        vec_push(s->arena, (option_LIST *)member, value);
-        return true;
+    case KIND_FLAG: *(option_FLAG *)member = true; return true;
+    case KIND_TEXT: *(option_TEXT *)member = value; return true;
+    case KIND_LIST: vec_push(s->arena, (option_LIST *)member, value); return true;
     case KIND_BYTES:
     case KIND_SEED: {
         struct option_number *n = member;
@@ -162,8 +157,9 @@ bool options_parse(struct session *s, int argc, char **argv, struct options *o)
 
 void options_help(enum command c, bool all, FILE *to)
 {
-    fprintf(to, "usage: fgc %s%s[OPTION...] %s\n%s\n\n", c == CMD_compile ? "" : command_rows[c].name,
-            c == CMD_compile ? "" : " ", command_rows[c].operands, command_rows[c].doc);
+    fprintf(to, "usage: fgc %s%s[OPTION...] %s\n%s\n\n",
+            c == CMD_compile ? "" : command_rows[c].name, c == CMD_compile ? "" : " ",
+            command_rows[c].operands, command_rows[c].doc);
     if (all) {
         fprintf(to, "commands (fgc COMMAND --help says more):\n");
         for (size_t k = 0; k < COUNT_OF(command_rows); k++)
@@ -181,6 +177,8 @@ void options_help(enum command c, bool all, FILE *to)
                  r->arg ? r->arg : "");
         fprintf(to, "  %-34s %s\n", left, r->doc);
     }
-    fprintf(to, "\nexit status: 0 done, 1 the input is wrong, 2 wrong usage, 3 the environment refused, "
-                "70 a bug in fgc\n");
+    fprintf(
+        to,
+        "\nexit status: 0 done, 1 the input is wrong, 2 wrong usage, 3 the environment refused, "
+        "70 a bug in fgc\n");
 }

@@ -1,7 +1,8 @@
 /* pipeline: the compiler on one screen. Each stage's output can be printed with -d STAGE.
  *
  *   text -> ast_parse -> sema_analyse -> pass_run -> desc_lower -> gpu_build -> plan_encode
- *                        ir              simplify, partition, redescribe   desc   plan   model.plan */
+ *                        ir              simplify, partition, redescribe   desc   plan   model.plan
+ */
 #include "driver/driver.h"
 
 #include <ctype.h>
@@ -32,10 +33,11 @@ static void note_clusters(struct session *s, const struct target *t, const struc
     if (t->host || t->sm < 90) return;
     for (size_t i = 0; i < c->ir->ops.n; i++)
         if (c->ir->ops.at[i]->id == OP_matmul) {
-            struct diag *d = diag(s, DIAG_no_cluster_engines, c->ir->ops.at[i]->span,
-                                  "graph '%s' is compiled without its GPU, where cuDNN's heuristics "
-                                  "leave out cluster engines for matmul on sm_%d",
-                                  c->ir->name, t->sm);
+            struct diag *d = diag(
+                s, DIAG_no_cluster_engines, c->ir->ops.at[i]->span,
+                "graph '%s' is compiled without its GPU, where cuDNN's heuristics "
+                "leave out cluster engines for matmul on sm_%d",
+                c->ir->name, t->sm);
             diag_hint(s, d, "compile it once on the GPU with --target host and compare the speed");
             return;
         }
@@ -48,7 +50,9 @@ static bool check_match(struct session *s, const struct compiled *c)
     struct buf why = {0};
     bool same = plan_matches(k->plan, k->plan_bytes, c->desc, &why);
     if (!same) {
-        struct diag *d = diag(s, DIAG_mismatch, c->ir->span, "cuDNN's plan is not of the graph '%s' that was asked for", c->ir->name);
+        struct diag *d = diag(s, DIAG_mismatch, c->ir->span,
+                              "cuDNN's plan is not of the graph '%s' that was asked for",
+                              c->ir->name);
         diag_note(s, d, NO_SPAN, "%s", why.at);
     }
     buf_fini(&why);
@@ -75,8 +79,9 @@ bool pipeline_build(struct session *s, const struct options *o, const struct tar
     }
     if (!check_match(s, c)) return false;
     if (!c->build.reproducible && (o->require_reproducible || !t->host)) {
-        struct diag *d = diag(s, o->require_reproducible ? DIAG_not_reproducible : DIAG_maybe_not_reproducible,
-                              NO_SPAN, "the plan of graph '%s' may differ from machine to machine", c->ir->name);
+        struct diag *d = diag(
+            s, o->require_reproducible ? DIAG_not_reproducible : DIAG_maybe_not_reproducible,
+            NO_SPAN, "the plan of graph '%s' may differ from machine to machine", c->ir->name);
         diag_note(s, d, NO_SPAN, "%s", c->build.not_reproducible_why);
         if (o->require_reproducible) return false;
     }
@@ -119,13 +124,20 @@ static struct plan_step make_step(struct session *s, const struct compiled *c)
     return step;
 }
 
-static void add_tensors(struct session *s, struct plan_variant *pv, const values_vec *of, enum plan_role role)
+static void add_tensors(struct session *s, struct plan_variant *pv, const values_vec *of,
+                        enum plan_role role)
 {
     for (size_t i = 0; i < of->n; i++) {
         const struct value *v = of->at[i];
-        struct plan_tensor t = {.name = v->name, .doc = v->doc, .role = role, .uid = v->uid,
-                                .type = v->type, .rank = v->rank, .align = v->align,
-                                .def = v->literal, .has_default = v->has_default};
+        struct plan_tensor t = {.name = v->name,
+                                .doc = v->doc,
+                                .role = role,
+                                .uid = v->uid,
+                                .type = v->type,
+                                .rank = v->rank,
+                                .align = v->align,
+                                .def = v->literal,
+                                .has_default = v->has_default};
         memcpy(t.dim, v->dim, sizeof t.dim);
         memcpy(t.stride, v->stride, sizeof t.stride);
         vec_push(s->arena, &pv->tensors, t);
@@ -179,16 +191,18 @@ void candidates_print(const struct graph *g, const struct build_result *b, FILE 
             b->candidates.n);
     for (size_t i = 0; i < b->candidates.n; i++) {
         const struct candidate *c = &b->candidates.at[i];
-        fprintf(to, "%c %-8s %2d  engine %" PRId64 " [", (int)i == b->chosen ? '*' : ' ', c->mode, c->rank,
-                c->engine);
+        fprintf(to, "%c %-8s %2d  engine %" PRId64 " [", (int)i == b->chosen ? '*' : ' ', c->mode,
+                c->rank, c->engine);
         for (size_t k = 0; k < c->knobs.n; k++)
-            fprintf(to, "%s%" PRId64 "=%" PRId64, k ? " " : "", c->knobs.at[k].type, c->knobs.at[k].value);
+            fprintf(to, "%s%" PRId64 "=%" PRId64, k ? " " : "", c->knobs.at[k].type,
+                    c->knobs.at[k].value);
         fprintf(to, "]  ");
         if (c->status) {
             fprintf(to, "refused: %s", c->status);
             if (c->reasons.n) fprintf(to, ": %s", c->reasons.at[0]);
         } else {
-            fprintf(to, "workspace %" PRId64 " bytes, built in %.1f ms, notes", c->workspace_bytes, c->build_ms);
+            fprintf(to, "workspace %" PRId64 " bytes, built in %.1f ms, notes", c->workspace_bytes,
+                    c->build_ms);
             print_words(to, &c->numerical);
             print_words(to, &c->behavior);
         }

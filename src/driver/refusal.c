@@ -1,8 +1,8 @@
 /* refusal: explains why no engine takes a graph, at the source line.
  *
  * Two sources: each engine's own reasons (from cuDNN's callback), and a search for the shortest
- * prefix of the graph that no engine takes. An operator is blamed only when a descriptor made for it
- * was refused, or when the prefix before it still has engines. */
+ * prefix of the graph that no engine takes. An operator is blamed only when a descriptor made for
+ * it was refused, or when the prefix before it still has engines. */
 #include "driver/driver.h"
 
 #include <inttypes.h>
@@ -35,9 +35,11 @@ static struct graph *prefix_graph(struct session *s, const struct graph *g, size
     return p;
 }
 
-/* How many engine configurations heuristics offer for the first n operators; -1: could not be asked. */
-static int64_t prefix_engines(struct session *s, const struct target *t, const struct gpu_search *search,
-                              const struct build_request *like, const struct graph *g, size_t n)
+/* How many engine configurations heuristics offer for the first n operators; -1: could not be
+ * asked. */
+static int64_t prefix_engines(struct session *s, const struct target *t,
+                              const struct gpu_search *search, const struct build_request *like,
+                              const struct graph *g, size_t n)
 {
     size_t n_diags = s->diags.n, n_errors = s->n_errors;
     unsigned classes = s->classes;
@@ -64,8 +66,9 @@ static const char *place_name(struct session *s, struct span sp)
 }
 
 /* The shortest prefix with no engine, by bisection; then checked to be one. 0: not found. */
-static size_t losing_prefix(struct session *s, const struct target *t, const struct gpu_search *search,
-                            const struct build_request *like, const struct graph *g, int64_t *before)
+static size_t losing_prefix(struct session *s, const struct target *t,
+                            const struct gpu_search *search, const struct build_request *like,
+                            const struct graph *g, int64_t *before)
 {
     size_t lo = 0, hi = g->ops.n; /* lo has engines (or is empty), hi has none */
     int64_t engines = 0;
@@ -82,13 +85,14 @@ static size_t losing_prefix(struct session *s, const struct target *t, const str
     return hi;
 }
 
-static void note_prefix(struct session *s, struct diag *d, const struct options *o, const struct target *t,
-                        const struct compiled *c)
+static void note_prefix(struct session *s, struct diag *d, const struct options *o,
+                        const struct target *t, const struct compiled *c)
 {
     const struct graph *g = c->region;
     struct gpu_search search = driver_search(o);
-    struct build_request like = {.workspace_limit = o->workspace_limit.given ? o->workspace_limit.value : -1,
-                                 .deterministic = o->deterministic};
+    struct build_request like = {
+        .workspace_limit = o->workspace_limit.given ? o->workspace_limit.value : -1,
+        .deterministic = o->deterministic};
     for (size_t i = 0; i < g->ops.n; i++)
         if (g->ops.at[i]->compute == DT_tf32) like.allow_tf32 = true;
     int64_t before = 0;
@@ -101,7 +105,8 @@ static void note_prefix(struct session *s, struct diag *d, const struct options 
     }
     const struct op *last = g->ops.at[n - 2];
     diag_note(s, d, op->span,
-              "up to '%s' at %s there %s %" PRId64 " engine configuration%s; adding '%s' at %s leaves 0",
+              "up to '%s' at %s there %s %" PRId64
+              " engine configuration%s; adding '%s' at %s leaves 0",
               ops[last->id].name, place_name(s, last->span), before == 1 ? "is" : "are", before,
               before == 1 ? "" : "s", ops[op->id].name, place_name(s, op->span));
 }
@@ -122,7 +127,10 @@ static void note_reasons(struct session *s, struct diag *d, const char *who, con
                          const words_vec *reasons)
 {
     bool barred = status && (strcmp(status, "notes") == 0 || strcmp(status, "workspace") == 0);
-    const char *text = arena_printf(s->arena, "%s: %s%s%s", who, barred ? "barred" : status ? status : "refused",
+    const char *text = arena_printf(s->arena, "%s: %s%s%s", who,
+                                    barred   ? "barred"
+                                    : status ? status
+                                             : "refused",
                                     reasons->n ? ": " : "", reasons->n ? reasons->at[0] : "");
     for (size_t i = 0; i < d->notes.n; i++)
         if (strcmp(d->notes.at[i].text, text) == 0) return;
@@ -135,7 +143,8 @@ static void hint_tf32(struct session *s, struct diag *d, const struct compiled *
     bool only_tf32 = c->build.candidates.n > 0;
     for (size_t i = 0; i < c->build.candidates.n; i++) {
         const struct candidate *k = &c->build.candidates.at[i];
-        only_tf32 = only_tf32 && k->status && strcmp(k->status, "notes") == 0 && k->reasons.n && strstr(k->reasons.at[0], "TF32");
+        only_tf32 = only_tf32 && k->status && strcmp(k->status, "notes") == 0 && k->reasons.n &&
+                    strstr(k->reasons.at[0], "TF32");
     }
     if (only_tf32) diag_hint(s, d, "'compute=tf32' on the operator allows it");
 }
@@ -146,13 +155,13 @@ void refusal_explain(struct session *s, const struct options *o, const struct ta
     const struct graph *g = c->ir;
     const struct op *op = refused_op(c);
     struct diag *d = diag(s, DIAG_no_engine, op ? op->span : g->span,
-                          "no cuDNN engine builds graph '%s'%s%s for %s", g->name, *g->variant ? " " : "",
-                          g->variant, t->name);
+                          "no cuDNN engine builds graph '%s'%s%s for %s", g->name,
+                          *g->variant ? " " : "", g->variant, t->name);
     size_t hidden = 0;
     for (size_t i = 0; i < c->build.candidates.n; i++) {
         const struct candidate *k = &c->build.candidates.at[i];
-        note_reasons(s, d, arena_printf(s->arena, "engine %" PRId64, k->engine),
-                     k->status, &k->reasons);
+        note_reasons(s, d, arena_printf(s->arena, "engine %" PRId64, k->engine), k->status,
+                     &k->reasons);
     }
     for (size_t i = 0; i < c->build.refusals.n; i++) {
         const struct refusal *r = &c->build.refusals.at[i];
@@ -160,11 +169,14 @@ void refusal_explain(struct session *s, const struct options *o, const struct ta
             hidden++;
             continue;
         }
-        note_reasons(s, d, r->engine < 0 ? "the graph" : arena_printf(s->arena, "engine %" PRId64, r->engine),
+        note_reasons(s, d,
+                     r->engine < 0 ? "the graph"
+                                   : arena_printf(s->arena, "engine %" PRId64, r->engine),
                      r->status, &r->reasons);
     }
     if (hidden)
-        diag_note(s, d, NO_SPAN, "%zu engine%s made for other GPUs not listed", hidden, hidden == 1 ? "" : "s");
+        diag_note(s, d, NO_SPAN, "%zu engine%s made for other GPUs not listed", hidden,
+                  hidden == 1 ? "" : "s");
     note_prefix(s, d, o, t, c);
     hint_tf32(s, d, c);
 }

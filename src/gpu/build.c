@@ -18,8 +18,8 @@ static words_vec words(struct arena *a, const json_t *list)
     words_vec v = {0};
     size_t i;
     json_t *w;
-    json_array_foreach((json_t *)list, i, w)
-        if (json_is_string(w)) vec_push(a, &v, arena_strdup(a, json_string_value(w)));
+    json_array_foreach((json_t *)list, i, w) if (json_is_string(w))
+        vec_push(a, &v, arena_strdup(a, json_string_value(w)));
     return v;
 }
 
@@ -29,7 +29,9 @@ static knobs_vec knobs(struct arena *a, const json_t *list)
     size_t i;
     json_t *pair;
     json_array_foreach((json_t *)list, i, pair)
-        vec_push(a, &v, ((struct knob){json_integer_value(json_array_get(pair, 0)), json_integer_value(json_array_get(pair, 1))}));
+        vec_push(a, &v,
+                 ((struct knob){json_integer_value(json_array_get(pair, 0)),
+                                json_integer_value(json_array_get(pair, 1))}));
     return v;
 }
 
@@ -37,7 +39,8 @@ static json_t *knobs_json(const knobs_vec *v)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < v->n; i++)
-        json_array_append_new(list, json_pack("[I, I]", (json_int_t)v->at[i].type, (json_int_t)v->at[i].value));
+        json_array_append_new(
+            list, json_pack("[I, I]", (json_int_t)v->at[i].type, (json_int_t)v->at[i].value));
     return list;
 }
 
@@ -48,20 +51,25 @@ static bool reads_f32(const struct desc_graph *g)
         const struct desc *d = g->operations.at[i];
         const struct desc_attr *x = desc_get(d, DESC_ATTR_OPERATION_MATMUL_ADESC);
         if (!x) x = desc_get(d, DESC_ATTR_OPERATION_CONVOLUTION_FORWARD_X);
-        if (x && strcmp(desc_get(x->child, DESC_ATTR_TENSOR_DATA_TYPE)->word, "FLOAT") == 0) return true;
+        if (x && strcmp(desc_get(x->child, DESC_ATTR_TENSOR_DATA_TYPE)->word, "FLOAT") == 0)
+            return true;
     }
     return false;
 }
 
 static json_t *request_json(const struct build_request *r)
 {
-    static const char *const what[] = {[BUILD_FIRST] = "first", [BUILD_ALL] = "all", [BUILD_COUNT] = "count", [BUILD_ONE] = "one"};
+    static const char *const what[] = {
+        [BUILD_FIRST] = "first", [BUILD_ALL] = "all", [BUILD_COUNT] = "count", [BUILD_ONE] = "one"};
     struct buf tree = {0};
     desc_print(r->graph, &tree);
-    json_t *j = json_pack("{s:s, s:b, s:s, s:s, s:b, s:b, s:i}", "what", what[r->what], "host", r->target->host, "target",
-                          r->target->json, "tree", tree.at, "deterministic", r->deterministic, "exact_f32",
-                          !r->allow_tf32 && reads_f32(r->graph), "time_limit_s", r->time_limit_s ? r->time_limit_s : DEFAULT_LIMIT_S);
-    if (r->workspace_limit >= 0) json_object_set_new(j, "workspace_limit", json_integer(r->workspace_limit));
+    json_t *j = json_pack("{s:s, s:b, s:s, s:s, s:b, s:b, s:i}", "what", what[r->what], "host",
+                          r->target->host, "target", r->target->json, "tree", tree.at,
+                          "deterministic", r->deterministic, "exact_f32",
+                          !r->allow_tf32 && reads_f32(r->graph), "time_limit_s",
+                          r->time_limit_s ? r->time_limit_s : DEFAULT_LIMIT_S);
+    if (r->workspace_limit >= 0)
+        json_object_set_new(j, "workspace_limit", json_integer(r->workspace_limit));
     if (r->what == BUILD_ONE) {
         json_object_set_new(j, "engine", json_integer(r->engine));
         json_object_set_new(j, "knobs", knobs_json(&r->knobs));
@@ -97,7 +105,8 @@ static void read_result(struct arena *a, const json_t *reply, struct build_resul
     json_t *j;
     bool differs = false;
     out->chosen = -1;
-    json_array_foreach(json_object_get(reply, "candidates"), i, j) {
+    json_array_foreach(json_object_get(reply, "candidates"), i, j)
+    {
         struct candidate c = read_candidate(a, j);
         if (c.plan && out->chosen < 0) {
             out->chosen = (int)i;
@@ -105,7 +114,8 @@ static void read_result(struct arena *a, const json_t *reply, struct build_resul
         }
         vec_push(a, &out->candidates, c);
     }
-    json_array_foreach(json_object_get(reply, "refusals"), i, j) {
+    json_array_foreach(json_object_get(reply, "refusals"), i, j)
+    {
         struct refusal r = {
             .engine = json_integer_value(json_object_get(j, "engine")),
             .status = text(a, j, "status"),
@@ -117,11 +127,16 @@ static void read_result(struct arena *a, const json_t *reply, struct build_resul
     }
     out->n_supported = json_integer_value(json_object_get(reply, "n_supported"));
     out->cudnn_version = json_integer_value(json_object_get(reply, "cudnn_version"));
-    out->nvrtc_version = text(a, json_object_get(json_object_get(reply, "found"), "nvrtc"), "version");
-    out->reproducible = json_is_true(json_object_get(reply, "reproducible")) && !json_object_get(reply, "layout") && !differs;
-    out->not_reproducible_why = text(a, reply, json_object_get(reply, "layout") ? "layout" : "not_reproducible_why");
-    if (differs) out->not_reproducible_why = "built twice in unlike memories, the plan is not the same";
-    if (!out->reproducible && !out->not_reproducible_why) out->not_reproducible_why = "it was built on the device itself";
+    out->nvrtc_version = text(a, json_object_get(json_object_get(reply, "found"), "nvrtc"),
+                              "version");
+    out->reproducible = json_is_true(json_object_get(reply, "reproducible")) &&
+                        !json_object_get(reply, "layout") && !differs;
+    out->not_reproducible_why = text(
+        a, reply, json_object_get(reply, "layout") ? "layout" : "not_reproducible_why");
+    if (differs)
+        out->not_reproducible_why = "built twice in unlike memories, the plan is not the same";
+    if (!out->reproducible && !out->not_reproducible_why)
+        out->not_reproducible_why = "it was built on the device itself";
 }
 
 /* What was tried, each with the loader's own words. */
@@ -129,10 +144,12 @@ static void note_tried(struct session *s, struct diag *d, const json_t *reply, c
 {
     size_t i;
     json_t *t;
-    json_array_foreach(json_object_get(reply, "tried"), i, t) {
+    json_array_foreach(json_object_get(reply, "tried"), i, t)
+    {
         const char *error = json_string_value(json_object_get(t, "error"));
         if (strcmp(json_string_value(json_object_get(t, "lib")), lib) == 0 && error)
-            diag_note(s, d, NO_SPAN, "tried '%s' (%s): %s", json_string_value(json_object_get(t, "path")),
+            diag_note(s, d, NO_SPAN, "tried '%s' (%s): %s",
+                      json_string_value(json_object_get(t, "path")),
                       json_string_value(json_object_get(t, "where")), error);
     }
 }
@@ -144,8 +161,11 @@ static bool check_error(struct session *s, const json_t *reply)
     struct diag *d = diag(s, DIAG_no_cudnn, NO_SPAN, "%s", error);
     note_tried(s, d, reply, "nvrtc");
     note_tried(s, d, reply, "cudnn");
-    if (!json_object_get(json_object_get(reply, "found"), "cudnn") && json_object_get(json_object_get(reply, "found"), "nvrtc"))
-        diag_hint(s, d, "tools/get-cudnn fetches it into ./deps; --cudnn=PATH or FGC_CUDNN says where it is; 'fgc doctor' tells more");
+    if (!json_object_get(json_object_get(reply, "found"), "cudnn") &&
+        json_object_get(json_object_get(reply, "found"), "nvrtc"))
+        diag_hint(s, d,
+                  "tools/get-cudnn fetches it into ./deps; --cudnn=PATH or FGC_CUDNN says where it "
+                  "is; 'fgc doctor' tells more");
     return false;
 }
 
@@ -153,17 +173,21 @@ static bool check_error(struct session *s, const json_t *reply)
 static void note_nvrtc(struct session *s, const json_t *reply, const struct build_result *out)
 {
     if (out->nvrtc_version || out->chosen >= 0 || out->n_supported > 0) return;
-    struct diag *d = diag(s, DIAG_no_nvrtc, NO_SPAN, "NVRTC was not found, and most fused graphs are compiled by it");
+    struct diag *d = diag(s, DIAG_no_nvrtc, NO_SPAN,
+                          "NVRTC was not found, and most fused graphs are compiled by it");
     note_tried(s, d, reply, "nvrtc");
-    diag_hint(s, d, "--cuda=PATH or FGC_CUDA names the CUDA toolkit or the folder with libnvrtc.so.13");
+    diag_hint(s, d,
+              "--cuda=PATH or FGC_CUDA names the CUDA toolkit or the folder with libnvrtc.so.13");
 }
 
-bool gpu_build(struct session *s, struct arena *a, const struct build_request *r, struct build_result *out)
+bool gpu_build(struct session *s, struct arena *a, const struct build_request *r,
+               struct build_result *out)
 {
     *out = (struct build_result){.chosen = -1};
     json_t *request = request_json(r);
     int limit = r->time_limit_s ? r->time_limit_s : DEFAULT_LIMIT_S;
-    json_t *reply = helper_ask(s, r->search, request, r->what == BUILD_ALL ? 20 * limit : 2 * limit);
+    json_t *reply = helper_ask(s, r->search, request,
+                               r->what == BUILD_ALL ? 20 * limit : 2 * limit);
     json_decref(request);
     if (!reply) return false;
     bool ok = check_error(s, reply);
@@ -181,10 +205,11 @@ static void read_tried(struct arena *a, const json_t *reply, struct gpu_probe *o
 {
     size_t i;
     json_t *t;
-    json_array_foreach(json_object_get(reply, "tried"), i, t) {
+    json_array_foreach(json_object_get(reply, "tried"), i, t)
+    {
         const char *lib = text(a, t, "lib");
-        struct gpu_tried one = {strcmp(lib, "nvrtc") == 0 ? LIB_NVRTC : LIB_CUDNN, text(a, t, "where"), text(a, t, "path"),
-                                text(a, t, "error")};
+        struct gpu_tried one = {strcmp(lib, "nvrtc") == 0 ? LIB_NVRTC : LIB_CUDNN,
+                                text(a, t, "where"), text(a, t, "path"), text(a, t, "error")};
         vec_push(a, &out->tried, one);
     }
 }
@@ -193,7 +218,8 @@ static void read_devices(struct arena *a, const json_t *reply, struct gpu_probe 
 {
     size_t i;
     json_t *d;
-    json_array_foreach(json_object_get(reply, "devices"), i, d) {
+    json_array_foreach(json_object_get(reply, "devices"), i, d)
+    {
         if (i >= COUNT_OF(out->device)) break;
         struct gpu_device *g = &out->device[out->n_devices++];
         g->name = text(a, d, "name");
@@ -203,11 +229,13 @@ static void read_devices(struct arena *a, const json_t *reply, struct gpu_probe 
     }
 }
 
-bool gpu_probe(struct session *s, const struct gpu_search *o, bool real_driver, struct gpu_probe *out)
+bool gpu_probe(struct session *s, const struct gpu_search *o, bool real_driver,
+               struct gpu_probe *out)
 {
     static const char *const names[N_GPU_LIBS] = {"cudnn", "nvrtc", "cudart", "cuda"};
     *out = (struct gpu_probe){0};
-    json_t *request = json_pack("{s:s, s:b}", "what", "probe", "host", real_driver), *reply = helper_ask(s, o, request, 60);
+    json_t *request = json_pack("{s:s, s:b}", "what", "probe", "host", real_driver),
+           *reply = helper_ask(s, o, request, 60);
     json_decref(request);
     if (!reply) return false;
     struct arena *a = s->arena;

@@ -41,7 +41,9 @@ static bool start(struct session *s, struct helper *h)
     const char *path = find_helper(s);
     int in[2], out[2], err[2];
     if (!path || access(path, X_OK) != 0) {
-        struct diag *d = diag(s, DIAG_helper, NO_SPAN, "the program that builds plans, '%s', is not there", path ? path : "fgc-build");
+        struct diag *d = diag(s, DIAG_helper, NO_SPAN,
+                              "the program that builds plans, '%s', is not there",
+                              path ? path : "fgc-build");
         diag_hint(s, d, "FGC_LIBEXEC names the folder that holds fgc-build");
         return false;
     }
@@ -78,7 +80,8 @@ static int64_t now_ms(void)
 }
 
 /* Feeds the request and gathers both outputs until they end. False when the time is over. */
-static bool talk(struct helper *h, const char *request, int64_t deadline, struct buf *out, struct buf *err)
+static bool talk(struct helper *h, const char *request, int64_t deadline, struct buf *out,
+                 struct buf *err)
 {
     size_t put = 0, n = strlen(request);
     struct pollfd p[3] = {{h->in, POLLOUT, 0}, {h->out, POLLIN, 0}, {h->err, POLLIN, 0}};
@@ -107,25 +110,31 @@ static bool talk(struct helper *h, const char *request, int64_t deadline, struct
     return true;
 }
 
-static json_t *answer(struct session *s, struct helper *h, bool in_time, int status, int time_limit_s, const struct buf *out,
-                      const struct buf *err)
+static json_t *answer(struct session *s, struct helper *h, bool in_time, int status,
+                      int time_limit_s, const struct buf *out, const struct buf *err)
 {
-    json_t *reply = in_time && out->n ? json_loadb(out->at, out->n, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    json_t *reply = in_time && out->n ? json_loadb(out->at, out->n, JSON_REJECT_DUPLICATES, NULL)
+                                      : NULL;
     (void)h;
     if (json_is_object(reply)) return reply;
     json_decref(reply);
     struct diag *d;
     if (!in_time)
-        d = diag(s, DIAG_helper, NO_SPAN, "the program that builds plans was not done after %d s", time_limit_s);
+        d = diag(s, DIAG_helper, NO_SPAN, "the program that builds plans was not done after %d s",
+                 time_limit_s);
     else if (WIFSIGNALED(status))
-        d = diag(s, DIAG_helper, NO_SPAN, "the program that builds plans ended by signal %d", WTERMSIG(status));
+        d = diag(s, DIAG_helper, NO_SPAN, "the program that builds plans ended by signal %d",
+                 WTERMSIG(status));
     else
-        d = diag(s, DIAG_helper, NO_SPAN, "the program that builds plans gave no answer (exit status %d)", WEXITSTATUS(status));
+        d = diag(s, DIAG_helper, NO_SPAN,
+                 "the program that builds plans gave no answer (exit status %d)",
+                 WEXITSTATUS(status));
     if (err->n) diag_note(s, d, NO_SPAN, "it said: %.*s", (int)strcspn(err->at, "\n"), err->at);
     return NULL;
 }
 
-static json_t *ask_once(struct session *s, const struct gpu_search *o, json_t *request, bool python, int time_limit_s)
+static json_t *ask_once(struct session *s, const struct gpu_search *o, json_t *request, bool python,
+                        int time_limit_s)
 {
     struct helper h;
     json_object_set_new(request, "cudnn", search_cudnn(s, o, python));
@@ -138,7 +147,8 @@ static json_t *ask_once(struct session *s, const struct gpu_search *o, json_t *r
     int status = 0;
     bool in_time = talk(&h, text, now_ms() + (int64_t)time_limit_s * 1000, &out, &err);
     if (!in_time) kill(-h.pid, SIGKILL);
-    while (waitpid(h.pid, &status, 0) < 0 && errno == EINTR) {}
+    while (waitpid(h.pid, &status, 0) < 0 && errno == EINTR) {
+    }
     if (h.in >= 0) close(h.in);
     close(h.out);
     close(h.err);
@@ -153,7 +163,8 @@ static json_t *ask_once(struct session *s, const struct gpu_search *o, json_t *r
 /* python3 takes tenths of a second to ask, so it is asked only when nothing else was found. */
 json_t *helper_ask(struct session *s, const struct gpu_search *o, json_t *request, int time_limit_s)
 {
-    json_t *reply = ask_once(s, o, request, false, time_limit_s), *found = json_object_get(reply, "found");
+    json_t *reply = ask_once(s, o, request, false, time_limit_s),
+           *found = json_object_get(reply, "found");
     bool whole = json_object_get(found, "cudnn") && json_object_get(found, "nvrtc");
     if (!reply || whole || !search_may_ask_python(o)) return reply;
     json_decref(reply);

@@ -1,8 +1,8 @@
 /* search: where cuDNN and NVRTC may be, in the order they are tried.
  *
  * What the user says comes first, then the environment, the loader's own paths, the toolkit's usual
- * prefixes, a deps folder as tools/get-cudnn makes it, and last the nvidia packages of python3, which has
- * to be asked. Nothing is opened here. */
+ * prefixes, a deps folder as tools/get-cudnn makes it, and last the nvidia packages of python3,
+ * which has to be asked. Nothing is opened here. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,8 @@ static void add(json_t *list, const char *where, const char *path)
 }
 
 /* A folder is tried only where a file of that name is in it, save when the user named it. */
-static void add_folder(struct session *s, json_t *list, const char *where, const char *folder, const struct wanted *w, bool always)
+static void add_folder(struct session *s, json_t *list, const char *where, const char *folder,
+                       const struct wanted *w, bool always)
 {
     for (int i = 0; w->names[i]; i++) {
         const char *path = arena_printf(s->arena, "%s/%s", folder, w->names[i]);
@@ -44,10 +45,12 @@ static bool is_folder(const char *path)
 }
 
 /* A file, a folder with the library, or a prefix with lib or lib64 in it. */
-static void add_given(struct session *s, json_t *list, const char *where, const char *path, const struct wanted *w)
+static void add_given(struct session *s, json_t *list, const char *where, const char *path,
+                      const struct wanted *w)
 {
     char real[PATH_MAX];
-    if (realpath(path, real)) path = arena_strdup(s->arena, real); /* the helper runs in another folder */
+    if (realpath(path, real))
+        path = arena_strdup(s->arena, real); /* the helper runs in another folder */
     if (!is_folder(path)) {
         add(list, where, path);
         return;
@@ -58,7 +61,8 @@ static void add_given(struct session *s, json_t *list, const char *where, const 
     add_folder(s, list, where, path, w, true);
 }
 
-static void add_path_list(struct session *s, json_t *list, const char *variable, const struct wanted *w)
+static void add_path_list(struct session *s, json_t *list, const char *variable,
+                          const struct wanted *w)
 {
     const char *p = getenv(variable);
     while (p && *p) {
@@ -70,16 +74,19 @@ static void add_path_list(struct session *s, json_t *list, const char *variable,
 
 static void add_prefixes(struct session *s, json_t *list, const struct wanted *w)
 {
-    static const char *const prefixes[] = {"/usr/local/cuda/lib", "/usr/local/cuda/lib64", "/usr/local/cuda-13/lib64",
-                                           "/usr/local/cuda-13.0/lib", "/usr/local/cuda-13.0/lib64", "/opt/cuda/lib64",
+    static const char *const prefixes[] = {"/usr/local/cuda/lib",        "/usr/local/cuda/lib64",
+                                           "/usr/local/cuda-13/lib64",   "/usr/local/cuda-13.0/lib",
+                                           "/usr/local/cuda-13.0/lib64", "/opt/cuda/lib64",
                                            "/usr/lib/x86_64-linux-gnu"};
-    for (size_t i = 0; i < COUNT_OF(prefixes); i++) add_folder(s, list, "CUDA prefix", prefixes[i], w, false);
+    for (size_t i = 0; i < COUNT_OF(prefixes); i++)
+        add_folder(s, list, "CUDA prefix", prefixes[i], w, false);
 }
 
 static void add_deps(struct session *s, json_t *list, const struct wanted *w)
 {
     char self[PATH_MAX], here[PATH_MAX];
-    if (getcwd(here, sizeof here)) add_folder(s, list, "deps", arena_printf(s->arena, "%s/deps/lib", here), w, false);
+    if (getcwd(here, sizeof here))
+        add_folder(s, list, "deps", arena_printf(s->arena, "%s/deps/lib", here), w, false);
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     if (n <= 0) return;
     self[n] = '\0';
@@ -94,8 +101,9 @@ static void add_deps(struct session *s, json_t *list, const struct wanted *w)
 /* Python's package folders, a line each, or nothing after two seconds. */
 static char *ask_python(struct session *s)
 {
-    static const char program[] = "import sys,sysconfig,site\n"
-                                  "for p in sys.path+site.getsitepackages()+[sysconfig.get_path('purelib')]: print(p)\n";
+    static const char program[] =
+        "import sys,sysconfig,site\n"
+        "for p in sys.path+site.getsitepackages()+[sysconfig.get_path('purelib')]: print(p)\n";
     int out[2];
     if (pipe2(out, O_CLOEXEC) != 0) return NULL;
     pid_t pid = fork();
@@ -123,7 +131,8 @@ static char *ask_python(struct session *s)
         buf_put(&b, part, (size_t)n);
     }
     close(out[0]);
-    while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR) {}
+    while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
+    }
     char *text = arena_strndup(s->arena, b.at ? b.at : "", b.n);
     buf_fini(&b);
     return text;
@@ -136,9 +145,12 @@ static void add_python(struct session *s, json_t *list, const struct wanted *w)
         size_t n = strcspn(p, "\n");
         const char *folder = arena_strndup(s->arena, p, n);
         static const char *const inside[] = {"cu13/lib", "cu12/lib"};
-        if (n) add_folder(s, list, "python3", arena_printf(s->arena, "%s/nvidia/%s/lib", folder, w->python), w, false);
+        if (n)
+            add_folder(s, list, "python3",
+                       arena_printf(s->arena, "%s/nvidia/%s/lib", folder, w->python), w, false);
         for (size_t i = 0; n && i < COUNT_OF(inside); i++)
-            add_folder(s, list, "python3", arena_printf(s->arena, "%s/nvidia/%s", folder, inside[i]), w, false);
+            add_folder(s, list, "python3",
+                       arena_printf(s->arena, "%s/nvidia/%s", folder, inside[i]), w, false);
         p += n + (p[n] == '\n');
     }
 }
@@ -148,7 +160,8 @@ bool search_may_ask_python(const struct gpu_search *o)
     return !o->no_python && !getenv("FGC_NO_PYTHON");
 }
 
-static json_t *search(struct session *s, const char *given, const char *variable, const struct wanted *w, bool python)
+static json_t *search(struct session *s, const char *given, const char *variable,
+                      const struct wanted *w, bool python)
 {
     json_t *list = json_array();
     if (given) {

@@ -1,10 +1,11 @@
 /* target: descriptions of GPUs, checked and normalised.
  *
- * Invariant: a normalised description holds only what a plan depends on. cuDNN compares some fields when
- * it loads a plan (tried with cuDNN 9.19 on an H200, one field at a time: deviceVer, multiProcessorCount,
- * maxSharedMemoryPerBlockOptin, reservedSharedMemoryPerBlock, regsPerBlock, maxThreadsPerSM, maxGridSize
- * and driverVer). Ids, name, clocks and memory size are not compared and take fixed values; so does the
- * driver's version, which whoever loads the plan replaces by the running one. */
+ * Invariant: a normalised description holds only what a plan depends on. cuDNN compares some fields
+ * when it loads a plan (tried with cuDNN 9.19 on an H200, one field at a time: deviceVer,
+ * multiProcessorCount, maxSharedMemoryPerBlockOptin, reservedSharedMemoryPerBlock, regsPerBlock,
+ * maxThreadsPerSM, maxGridSize and driverVer). Ids, name, clocks and memory size are not compared
+ * and take fixed values; so does the driver's version, which whoever loads the plan replaces by the
+ * running one. */
 #include <jansson.h>
 
 #include "gpu/gpu.h"
@@ -14,8 +15,8 @@ enum member_kind { MEMBER_KEEP, MEMBER_FIXED, MEMBER_LIST, MEMBER_NAME };
 struct member {
     const char *name;
     enum member_kind kind;
-    json_int_t least, most;  /* of what a description may say */
-    json_int_t fixed;        /* value of MEMBER_FIXED */
+    json_int_t least, most; /* of what a description may say */
+    json_int_t fixed;       /* value of MEMBER_FIXED */
 };
 /* In the order that cuDNN prints them. The fixed values are those of one H200. */
 static const struct member members[] = {
@@ -51,10 +52,10 @@ struct embedded {
 };
 extern const struct embedded embedded_targets[]; /* made from targets/ by tools/embed */
 
-
 static bool in_range(const json_t *v, const struct member *m)
 {
-    return json_is_integer(v) && json_integer_value(v) >= m->least && json_integer_value(v) <= m->most;
+    return json_is_integer(v) && json_integer_value(v) >= m->least &&
+           json_integer_value(v) <= m->most;
 }
 
 /* NULL when the member is sound, else what is wrong. */
@@ -63,10 +64,13 @@ static const char *check_member(struct arena *a, const json_t *root, const struc
     json_t *v = json_object_get(root, m->name), *one;
     if (!v) return arena_printf(a, "'%s' is missing", m->name);
     if (m->kind == MEMBER_NAME)
-        return json_is_string(v) && !strpbrk(json_string_value(v), "{}\"\\") ? NULL : arena_printf(a, "'%s' is not a plain name", m->name);
+        return json_is_string(v) && !strpbrk(json_string_value(v), "{}\"\\")
+                   ? NULL
+                   : arena_printf(a, "'%s' is not a plain name", m->name);
     if (m->kind != MEMBER_LIST)
         return in_range(v, m) ? NULL
-               : arena_printf(a, "'%s' is not an integer from %lld to %lld", m->name, (long long)m->least, (long long)m->most);
+                              : arena_printf(a, "'%s' is not an integer from %lld to %lld", m->name,
+                                             (long long)m->least, (long long)m->most);
     bool ok = json_array_size(v) == 3;
     size_t i;
     json_array_foreach(v, i, one) ok = ok && in_range(one, m);
@@ -96,10 +100,12 @@ static const char *check_root(struct arena *a, const json_t *root)
     const char *why = NULL, *key;
     json_t *value;
     for (size_t i = 0; !why && i < COUNT_OF(members); i++) why = check_member(a, root, &members[i]);
-    json_object_foreach((json_t *)root, key, value) {
+    json_object_foreach((json_t *)root, key, value)
+    {
         bool known = false;
         for (size_t i = 0; i < COUNT_OF(members); i++) known |= strcmp(members[i].name, key) == 0;
-        if (!why && !known) why = arena_printf(a, "'%.60s' is not a member of a device description", key);
+        if (!why && !known)
+            why = arena_printf(a, "'%.60s' is not a member of a device description", key);
     }
     return why;
 }
@@ -108,11 +114,14 @@ const char *target_check(struct arena *a, const char *text, struct target *out)
 {
     json_error_t error;
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
-    const char *why = json_is_object(root) ? check_root(a, root) : arena_printf(a, "not a JSON object: line %d: %s", error.line, error.text);
+    const char *why = json_is_object(root) ? check_root(a, root)
+                                           : arena_printf(a, "not a JSON object: line %d: %s",
+                                                          error.line, error.text);
     if (!why) {
         out->json = normalise(a, root);
         out->sm = (int)json_integer_value(json_object_get(root, "deviceVer")) / 10;
-        out->multiprocessors = (int)json_integer_value(json_object_get(root, "multiProcessorCount"));
+        out->multiprocessors = (int)json_integer_value(
+            json_object_get(root, "multiProcessorCount"));
     }
     json_decref(root);
     return why;
@@ -127,11 +136,14 @@ static bool parse(struct session *s, const char *spec, const char *text, struct 
 
 bool target_dump(struct session *s, const struct gpu_search *o, const char **json)
 {
-    json_t *request = json_pack("{s:s, s:b}", "what", "dump", "host", 1), *reply = helper_ask(s, o, request, 60);
+    json_t *request = json_pack("{s:s, s:b}", "what", "dump", "host", 1),
+           *reply = helper_ask(s, o, request, 60);
     const char *error = json_string_value(json_object_get(reply, "error"));
     const char *device = json_string_value(json_object_get(reply, "device"));
     if (device) *json = arena_strdup(s->arena, device);
-    if (reply && !device) diag(s, DIAG_no_device, NO_SPAN, "this machine's GPU cannot be described: %s", error ? error : "no answer");
+    if (reply && !device)
+        diag(s, DIAG_no_device, NO_SPAN, "this machine's GPU cannot be described: %s",
+             error ? error : "no answer");
     json_decref(request);
     json_decref(reply);
     return device != NULL;
@@ -146,7 +158,8 @@ static const char *stem(struct session *s, const char *path)
     return intern(s, base, n);
 }
 
-bool target_load(struct session *s, const char *spec, const struct gpu_search *o, struct target *out)
+bool target_load(struct session *s, const char *spec, const struct gpu_search *o,
+                 struct target *out)
 {
     *out = (struct target){.name = spec};
     if (strcmp(spec, "host") == 0) {
@@ -160,11 +173,13 @@ bool target_load(struct session *s, const char *spec, const struct gpu_search *o
         struct diag *d = diag(s, DIAG_target, NO_SPAN, "there is no target '%s'", spec);
         const char *names[64];
         size_t n = 0;
-        for (const struct embedded *e = embedded_targets; e->name && n < 62; e++) names[n++] = stem(s, e->name);
+        for (const struct embedded *e = embedded_targets; e->name && n < 62; e++)
+            names[n++] = stem(s, e->name);
         names[n++] = "host";
         const char *near = closest_name(spec, names, n);
         if (near) diag_hint(s, d, "did you mean '%s'", near);
-        diag_hint(s, d, "a description FILE.json is made on the GPU's machine by 'fgc target --dump'");
+        diag_hint(s, d,
+                  "a description FILE.json is made on the GPU's machine by 'fgc target --dump'");
         return false;
     }
     char *text;

@@ -1,8 +1,8 @@
 /* check: judges results made elsewhere.
  *
  * Invariant: an element is right when it is within its bound, or is the same infinity or NaN as the
- * reference; anything that is not a number where a number is due is infinitely wrong. Attention's bound
- * speaks of the norm of the whole output as well. */
+ * reference; anything that is not a number where a number is due is infinitely wrong. Attention's
+ * bound speaks of the norm of the whole output as well. */
 #include <math.h>
 
 #include "interp/interp.h"
@@ -26,7 +26,8 @@ static double norm_rule(const struct value *v)
     return op->in[0]->type == DT_bf16 ? 5e-3 : 1e-3;
 }
 
-struct verdict interp_compare(const struct value *v, const struct array *want, const struct array *got)
+struct verdict interp_compare(const struct value *v, const struct array *want,
+                              const struct array *got)
 {
     struct verdict r = {.ok = want->count == got->count};
     double error = 0, norm = 0;

@@ -12,8 +12,8 @@ struct eval {
     struct array *out[MAX_RESULTS];
 };
 
-/* f(data, from, to) for disjoint ranges that cover [0, n), on all processors; every index is computed
- * by one call alone, so results do not depend on how many there are. */
+/* f(data, from, to) for disjoint ranges that cover [0, n), on all processors; every index is
+ * computed by one call alone, so results do not depend on how many there are. */
 void parallel_for(int64_t n, void (*f)(void *data, int64_t from, int64_t to), void *data);
 
 /* Steps through an output's index space and gives an operand's flat index, broadcasting size 1. */

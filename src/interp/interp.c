@@ -1,7 +1,7 @@
 /* interp: evaluates a graph in order, one array a value.
  *
- * Invariant: arrays are packed and row-major whatever the value's strides; strides say where elements lie
- * in memory and are the business of whoever reads or writes tensors. */
+ * Invariant: arrays are packed and row-major whatever the value's strides; strides say where
+ * elements lie in memory and are the business of whoever reads or writes tensors. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -102,24 +102,27 @@ static void evaluate(struct eval *e)
     }
 }
 
-bool interp_run(struct session *s, struct arena *a, const struct graph *g, struct array *const *inputs,
-                bool want_bounds, struct interp_result *out)
+bool interp_run(struct session *s, struct arena *a, const struct graph *g,
+                struct array *const *inputs, bool want_bounds, struct interp_result *out)
 {
     out->of = NEW_N(a, struct array *, g->values.n + 1);
     for (size_t i = 0; i < g->values.n; i++) {
         const struct value *v = g->values.at[i];
         if (v->role == VAL_INPUT || v->role == VAL_SCALAR) out->of[v->id] = inputs[v->id];
-        if (!out->of[v->id] && (v->role == VAL_SCALAR || v->role == VAL_CONST)) out->of[v->id] = literal(a, v);
+        if (!out->of[v->id] && (v->role == VAL_SCALAR || v->role == VAL_CONST))
+            out->of[v->id] = literal(a, v);
     }
     for (size_t i = 0; i < g->ops.n; i++) {
         struct eval e = {.op = g->ops.at[i]};
         const struct op_info *info = &ops[e.op->id];
-        for (int k = 0; k < info->n_in; k++) e.in[k] = e.op->in[k] ? out->of[e.op->in[k]->id] : NULL;
+        for (int k = 0; k < info->n_in; k++)
+            e.in[k] = e.op->in[k] ? out->of[e.op->in[k]->id] : NULL;
         for (int k = 0; k < info->n_out; k++) {
             if (!e.op->out[k]) continue;
             e.out[k] = out->of[e.op->out[k]->id] = array_for(a, e.op->out[k], want_bounds);
             if (e.out[k]) continue;
-            diag(s, DIAG_reference_memory, e.op->span, "'%s' makes a tensor that the reference cannot hold in memory", info->name);
+            diag(s, DIAG_reference_memory, e.op->span,
+                 "'%s' makes a tensor that the reference cannot hold in memory", info->name);
             return false;
         }
         if (e.out[0]) evaluate(&e);
@@ -143,8 +146,11 @@ void interp_random(const struct value *v, uint64_t seed, struct array *out, stru
     uint64_t state = scramble(seed + 0x9e3779b97f4a7c15u);
     for (const char *p = v->name; p && *p; p++) state = scramble(state + (unsigned char)*p);
     for (int64_t i = 0; i < out->count; i++) {
-        double u = (double)(scramble(state + 0x9e3779b97f4a7c15u * (uint64_t)(i + 1)) >> 11) * 0x1p-53;
-        double x = dtypes[v->type].klass == DTC_bool ? u < 0.5 : dtypes[v->type].klass == DTC_int ? (double)(int)(u * 17) - 8 : 2 * u - 1;
+        double u = (double)(scramble(state + 0x9e3779b97f4a7c15u * (uint64_t)(i + 1)) >> 11) *
+                   0x1p-53;
+        double x = dtypes[v->type].klass == DTC_bool  ? u < 0.5
+                   : dtypes[v->type].klass == DTC_int ? (double)(int)(u * 17) - 8
+                                                      : 2 * u - 1;
         if (v->type == DT_u8) x += 8;
         out->at[i] = dtype_round(v->type, x);
     }

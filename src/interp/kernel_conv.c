@@ -35,7 +35,8 @@ struct task {
 };
 
 /* Adds one tap of one channel to every output position of one (n, k) plane. */
-static void add_tap(const struct task *t, const double *x, double weight, int64_t tap, double *y, double *sum)
+static void add_tap(const struct task *t, const double *x, double weight, int64_t tap, double *y,
+                    double *sum)
 {
     const struct array *in = t->e->in[0], *filter = t->e->in[1], *out = t->e->out[0];
     int64_t at[MAX_RANK], r[MAX_RANK];
@@ -60,7 +61,8 @@ static void add_tap(const struct task *t, const double *x, double weight, int64_
 }
 
 /* Two spatial axes, the common case: rows without a test inside. */
-static void add_tap_2d(const struct task *t, const double *x, double weight, int64_t tap, double *y, double *sum)
+static void add_tap_2d(const struct task *t, const double *x, double weight, int64_t tap, double *y,
+                       double *sum)
 {
     const struct array *in = t->e->in[0], *filter = t->e->in[1], *out = t->e->out[0];
     int64_t r = tap / filter->dim[3], s = tap % filter->dim[3], h = in->dim[2], wd = in->dim[3];

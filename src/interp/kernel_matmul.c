@@ -1,7 +1,7 @@
 /* kernel_matmul: c[.., m, n] = sum over k of a[.., m, k] b[.., k, n], batch axes broadcast.
  *
- * The bound of an f32 accumulation in any order: 4 sqrt(K) 2^-24 sum |a||b|; operands' own bounds come on
- * top. */
+ * The bound of an f32 accumulation in any order: 4 sqrt(K) 2^-24 sum |a||b|; operands' own bounds
+ * come on top. */
 #include <math.h>
 
 #include "interp/internal.h"
@@ -36,10 +36,12 @@ static void row(struct eval *e, int64_t batch, int64_t m)
     }
     for (int64_t n = 0; bound && n < n_n; n++) bound[n] *= 4 * sqrt((double)n_k) * 0x1p-24;
     if (!bound) return;
-    const double *ab = a->bound ? a->bound + (ap - a->at) : NULL, *bb = b->bound ? b->bound + (bp - b->at) : NULL;
+    const double *ab = a->bound ? a->bound + (ap - a->at) : NULL,
+                 *bb = b->bound ? b->bound + (bp - b->at) : NULL;
     for (int64_t k = 0; (ab || bb) && k < n_k; k++)
         for (int64_t n = 0; n < n_n; n++)
-            bound[n] += (ab ? ab[k] * fabs(bp[k * n_n + n]) : 0) + (bb ? bb[k * n_n + n] * fabs(ap[k]) : 0);
+            bound[n] += (ab ? ab[k] * fabs(bp[k * n_n + n]) : 0) +
+                        (bb ? bb[k * n_n + n] * fabs(ap[k]) : 0);
 }
 
 static void run(void *data, int64_t from, int64_t to)

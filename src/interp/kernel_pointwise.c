@@ -1,34 +1,35 @@
 /* kernel_pointwise: every pointwise operator as one line.
  *
- * Bounds are propagated by evaluation: the operator at operand + bound and operand - bound, one operand at
- * a time, shows how far its result can move; the moves add up. f32 arithmetic adds a few roundings. */
+ * Bounds are propagated by evaluation: the operator at operand + bound and operand - bound, one
+ * operand at a time, shows how far its result can move; the moves add up. f32 arithmetic adds a few
+ * roundings. */
 #include <math.h>
 
 #include "interp/internal.h"
 
 /* Operands and attributes of one element. */
 struct at {
-    double a, b, c;      /* first, second, third operand */
+    double a, b, c; /* first, second, third operand */
     const struct attr *attr;
 };
 
-#define ONE(name, expression)                                                                  \
-    static double point_##name(const struct at *p)                                               \
-    {                                                                                            \
-        double x = p->a;                                                                         \
-        return expression;                                                                       \
+#define ONE(name, expression)                      \
+    static double point_##name(const struct at *p) \
+    {                                              \
+        double x = p->a;                           \
+        return expression;                         \
     }
-#define TWO(name, expression)                                                                 \
-    static double point_##name(const struct at *p)                                               \
-    {                                                                                            \
-        double a = p->a, b = p->b;                                                               \
-        return expression;                                                                       \
+#define TWO(name, expression)                      \
+    static double point_##name(const struct at *p) \
+    {                                              \
+        double a = p->a, b = p->b;                 \
+        return expression;                         \
     }
 #define REAL(i) (p->attr[i].r) /* the operator's i-th attribute */
 
 TWO(add, a + b)
 TWO(sub, a - b)
-TWO(mul, a * b)
+TWO(mul, a *b)
 TWO(div, a / b)
 TWO(mod, fmod(a, b))
 TWO(pow, pow(a, b))
@@ -46,7 +47,7 @@ ONE(cos, cos(x))
 ONE(erf, erf(x))
 ONE(ceil, ceil(x))
 ONE(floor, floor(x))
-ONE(relu, isnan(x) ? x : x < REAL(0) ? REAL(0) : x > REAL(1) ? REAL(1) : x)
+ONE(relu, isnan(x) ? x : x<REAL(0) ? REAL(0) : x> REAL(1) ? REAL(1) : x)
 ONE(leaky_relu, x > 0 || isnan(x) ? x : REAL(0) * x)
 ONE(elu, x > 0 || isnan(x) ? x : REAL(0) * expm1(x))
 ONE(gelu, x * 0.5 * erfc(-x * 0.70710678118654752440))
@@ -54,7 +55,8 @@ ONE(gelu_tanh, 0.5 * x * (1 + tanh(0.79788456080286535588 * (x + 0.044715 * x * 
 ONE(sigmoid, 1 / (1 + exp(-x)))
 ONE(silu, x / (1 + exp(-x)))
 ONE(swish, x / (1 + exp(-REAL(0) * x)))
-ONE(softplus, (REAL(0) * x > 0 ? REAL(0) * x + log1p(exp(-REAL(0) * x)) : log1p(exp(REAL(0) * x))) / REAL(0))
+ONE(softplus,
+    (REAL(0) * x > 0 ? REAL(0) * x + log1p(exp(-REAL(0) * x)) : log1p(exp(REAL(0) * x))) / REAL(0))
 ONE(tanh, tanh(x))
 TWO(eq, a == b)
 TWO(ne, a != b)
@@ -128,7 +130,9 @@ static void run(void *data, int64_t from, int64_t to)
         out->at[i] = y;
         if (!out->bound) continue;
         if (e->op->id == OP_cast) { /* the rounding may fall to the other neighbour */
-            out->bound[i] = bound[0] + (e->op->out[0]->type == e->op->in[0]->type ? 0 : dtype_ulp(e->op->out[0]->type, y));
+            out->bound[i] = bound[0] + (e->op->out[0]->type == e->op->in[0]->type
+                                            ? 0
+                                            : dtype_ulp(e->op->out[0]->type, y));
         } else if (is_comparison(e->op)) {
             out->bound[i] = moved(f, &p, y, bound);
         } else {

@@ -1,12 +1,22 @@
 /* kernel_reduce: reductions over any set of axes, which stay with size 1.
  *
- * Bounds: sums 1e-5 of the sum of magnitudes, extremes 1e-5 of the value, each with the operands' own
- * bounds on top. */
+ * Bounds: sums 1e-5 of the sum of magnitudes, extremes 1e-5 of the value, each with the operands'
+ * own bounds on top. */
 #include <math.h>
 
 #include "interp/internal.h"
 
-enum { MODE_ADD, MODE_MUL, MODE_MIN, MODE_MAX, MODE_MAX_ABS, MODE_MEAN, MODE_NORM1, MODE_NORM2, MODE_MUL_NO_ZEROS };
+enum {
+    MODE_ADD,
+    MODE_MUL,
+    MODE_MIN,
+    MODE_MAX,
+    MODE_MAX_ABS,
+    MODE_MEAN,
+    MODE_NORM1,
+    MODE_NORM2,
+    MODE_MUL_NO_ZEROS
+};
 
 struct gathered {
     double value, magnitude, bound, most_bound;
@@ -28,7 +38,9 @@ static void take(struct gathered *g, int64_t mode, double x, double bound)
     case MODE_MUL_NO_ZEROS: g->value = (first ? 1 : g->value) * (x == 0 ? 1 : x); break;
     case MODE_MIN: g->value = first || x < g->value || isnan(x) ? x : g->value; break;
     case MODE_MAX: g->value = first || x > g->value || isnan(x) ? x : g->value; break;
-    case MODE_MAX_ABS: g->value = first || fabs(x) > g->value || isnan(x) ? fabs(x) : g->value; break;
+    case MODE_MAX_ABS:
+        g->value = first || fabs(x) > g->value || isnan(x) ? fabs(x) : g->value;
+        break;
     }
 }
 
@@ -36,9 +48,7 @@ static double finish(struct gathered *g, int64_t mode)
 {
     double n = (double)g->count;
     switch (mode) {
-    case MODE_MEAN:
-        g->bound = (g->bound + 1e-5 * g->magnitude) / n;
-        return g->value / n;
+    case MODE_MEAN: g->bound = (g->bound + 1e-5 * g->magnitude) / n; return g->value / n;
     case MODE_NORM2: {
         double root = sqrt(g->value);
         g->bound = root > 0 ? g->bound / (2 * root) + 1e-5 * root : sqrt(g->bound);
@@ -47,7 +57,9 @@ static double finish(struct gathered *g, int64_t mode)
     case MODE_ADD:
     case MODE_NORM1: g->bound += 1e-5 * g->magnitude; return g->value;
     case MODE_MUL:
-    case MODE_MUL_NO_ZEROS: g->bound = 1e-5 * n * fabs(g->value) + g->bound * fabs(g->value); return g->value;
+    case MODE_MUL_NO_ZEROS:
+        g->bound = 1e-5 * n * fabs(g->value) + g->bound * fabs(g->value);
+        return g->value;
     default: g->bound = g->most_bound + 1e-5 * fabs(g->value); return g->value;
     }
 }

@@ -1,10 +1,11 @@
 /* kernel_sdpa: attention row by row, in f64:
  *   s_j = scale q . k_j over the keys that the mask allows; p = exp(s - max) / sum; o = sum p_j v_j
- * with each p rounded to q's type, as the operator says. Query head h reads key head h // (H / HKV). A row
- * that no key may enter gives 0, and stats of -inf.
+ * with each p rounded to q's type, as the operator says. Query head h reads key head h // (H /
+ * HKV). A row that no key may enter gives 0, and stats of -inf.
  *
  * Attention is judged by norm (see check.c); the bound of an element is what the norm rule allows
- * for one, four times the rule's ratio of the row's largest |v|, and keeps single wrong elements from hiding. */
+ * for one, four times the rule's ratio of the row's largest |v|, and keeps single wrong elements
+ * from hiding. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -25,7 +26,8 @@ static void row(const struct task *t, int64_t b, int64_t h, int64_t i, double *p
     int64_t d = q->dim[3], dv = v->dim[3], n = k->dim[2];
     int64_t hk = h / (q->dim[1] / k->dim[1]), hv = h / (q->dim[1] / v->dim[1]);
     const double *qp = q->at + ((b * q->dim[1] + h) * q->dim[2] + i) * d;
-    const double *kp = k->at + (b * k->dim[1] + hk) * n * d, *vp = v->at + (b * v->dim[1] + hv) * n * dv;
+    const double *kp = k->at + (b * k->dim[1] + hk) * n * d,
+                 *vp = v->at + (b * v->dim[1] + hv) * n * dv;
     int64_t at = ((b * o->dim[1] + h) * o->dim[2] + i), last = t->causal ? i + t->shift + 1 : n;
     if (last > n) last = n;
     double most = -INFINITY, sum = 0, largest = 0;

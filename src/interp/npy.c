@@ -1,7 +1,8 @@
 /* npy: NumPy's array files, formats 1.0 to 3.0.
  *
- * Invariant: nothing in a header is believed before it was checked against the file and against the tensor
- * it is read for. Types that NumPy lacks travel as raw bits: bf16 as <u2, the 8-bit floats as |u1. */
+ * Invariant: nothing in a header is believed before it was checked against the file and against the
+ * tensor it is read for. Types that NumPy lacks travel as raw bits: bf16 as <u2, the 8-bit floats
+ * as |u1. */
 #include <ctype.h>
 #include <inttypes.h>
 
@@ -53,22 +54,25 @@ static bool read_shape(const char *p, struct header *h)
     return false;
 }
 
-static bool read_header(struct session *s, struct arena *a, const char *path, const char *bytes, size_t n, struct header *h)
+static bool read_header(struct session *s, struct arena *a, const char *path, const char *bytes,
+                        size_t n, struct header *h)
 {
     if (n < 10 || memcmp(bytes, "\x93NUMPY", 6) != 0) return refuse(s, path, "not a .npy file");
     unsigned major = (unsigned char)bytes[6];
     const unsigned char *p = (const unsigned char *)bytes + 8;
     size_t len = p[0] | (size_t)p[1] << 8, at = 10;
-    if (major < 1 || major > 3) return refuse(s, path, "format %u.%u is not known", major, (unsigned char)bytes[7]);
+    if (major < 1 || major > 3)
+        return refuse(s, path, "format %u.%u is not known", major, (unsigned char)bytes[7]);
     if (major > 1) {
         if (n < 12) return refuse(s, path, "cut short in its header");
         len |= (size_t)p[2] << 16 | (size_t)p[3] << 24;
         at = 12;
     }
     if (len > n - at) return refuse(s, path, "cut short in its header");
-    const char *dict = arena_strndup(a, bytes + at, len), *descr = find_key(dict, "'descr'"), *order = find_key(dict, "'fortran_order'"),
-               *shape = find_key(dict, "'shape'");
-    if (!descr || !order || !shape || *descr != '\'') return refuse(s, path, "its header lacks descr, fortran_order or shape");
+    const char *dict = arena_strndup(a, bytes + at, len), *descr = find_key(dict, "'descr'"),
+               *order = find_key(dict, "'fortran_order'"), *shape = find_key(dict, "'shape'");
+    if (!descr || !order || !shape || *descr != '\'')
+        return refuse(s, path, "its header lacks descr, fortran_order or shape");
     size_t word = strcspn(descr + 1, "'");
     if (word >= sizeof h->descr) return refuse(s, path, "its element type is not one of fg");
     memcpy(h->descr, descr + 1, word);
@@ -80,8 +84,10 @@ static bool read_header(struct session *s, struct arena *a, const char *path, co
 
 static bool descr_fits(enum dtype t, const char *descr)
 {
-    if (dtypes[t].npy) return strcmp(descr, dtypes[t].npy) == 0 || (t == DT_bool && strcmp(descr, "|u1") == 0);
-    if (dtypes[t].bits == 16) return strcmp(descr, "<u2") == 0 || strcmp(descr, "|V2") == 0 || strcmp(descr, "<V2") == 0;
+    if (dtypes[t].npy)
+        return strcmp(descr, dtypes[t].npy) == 0 || (t == DT_bool && strcmp(descr, "|u1") == 0);
+    if (dtypes[t].bits == 16)
+        return strcmp(descr, "<u2") == 0 || strcmp(descr, "|V2") == 0 || strcmp(descr, "<V2") == 0;
     return strcmp(descr, "|u1") == 0 || strcmp(descr, "|V1") == 0;
 }
 
@@ -103,21 +109,29 @@ static bool same_shape(const struct header *h, const struct value *v)
     return h->rank == v->rank && memcmp(h->dim, v->dim, sizeof *v->dim * (size_t)v->rank) == 0;
 }
 
-bool npy_read(struct session *s, struct arena *a, const char *path, const struct value *v, struct array *out)
+bool npy_read(struct session *s, struct arena *a, const char *path, const struct value *v,
+              struct array *out)
 {
     char *bytes;
     size_t n;
     struct header h = {.rank = 0};
     if (!file_read(s, path, &bytes, &n) || !read_header(s, a, path, bytes, n, &h)) return false;
     if (!descr_fits(v->type, h.descr))
-        return refuse(s, path, "elements are '%s'; '%s' is %s (%s)", h.descr, v->name, dtypes[v->type].name,
-                      dtypes[v->type].npy ? dtypes[v->type].npy : dtypes[v->type].bits == 16 ? "<u2" : "|u1");
+        return refuse(s, path, "elements are '%s'; '%s' is %s (%s)", h.descr, v->name,
+                      dtypes[v->type].name,
+                      dtypes[v->type].npy          ? dtypes[v->type].npy
+                      : dtypes[v->type].bits == 16 ? "<u2"
+                                                   : "|u1");
     if (!same_shape(&h, v))
-        return refuse(s, path, "shape is %s; '%s' is %s", shape_text(a, h.rank, h.dim), v->name, shape_text(a, v->rank, v->dim));
+        return refuse(s, path, "shape is %s; '%s' is %s", shape_text(a, h.rank, h.dim), v->name,
+                      shape_text(a, v->rank, v->dim));
     int64_t count = 1, size = dtypes[v->type].bits / 8;
-    if (!dims_count(h.rank, h.dim, &count) || (uint64_t)count > (n - h.data) / (uint64_t)size || (uint64_t)(count * size) != n - h.data)
-        return refuse(s, path, "%zu bytes of elements, where its shape needs %" PRId64, n - h.data, count * size);
-    *out = (struct array){.rank = v->rank, .count = count, .at = NEW_N(a, double, count ? count : 1)};
+    if (!dims_count(h.rank, h.dim, &count) || (uint64_t)count > (n - h.data) / (uint64_t)size ||
+        (uint64_t)(count * size) != n - h.data)
+        return refuse(s, path, "%zu bytes of elements, where its shape needs %" PRId64, n - h.data,
+                      count * size);
+    *out = (struct array){
+        .rank = v->rank, .count = count, .at = NEW_N(a, double, count ? count : 1)};
     memcpy(out->dim, v->dim, sizeof out->dim);
     for (int64_t i = 0; i < count; i++) {
         int64_t from = i;
@@ -141,13 +155,28 @@ bool npy_read(struct session *s, struct arena *a, const char *path, const struct
 bool npy_write(struct session *s, const char *path, const struct value *v, const struct array *x)
 {
     struct buf b = {0}, dict = {0};
-    const char *descr = dtypes[v->type].npy ? dtypes[v->type].npy : dtypes[v->type].bits == 16 ? "<u2" : "|u1";
+    const char *descr = dtypes[v->type].npy          ? dtypes[v->type].npy
+                        : dtypes[v->type].bits == 16 ? "<u2"
+                                                     : "|u1";
     buf_printf(&dict, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
-    for (int i = 0; i < v->rank; i++) buf_printf(&dict, "%" PRId64 "%s", v->dim[i], i + 1 < v->rank ? ", " : v->rank == 1 ? "," : "");
+    for (int i = 0; i < v->rank; i++)
+        buf_printf(&dict, "%" PRId64 "%s", v->dim[i],
+                   i + 1 < v->rank ? ", "
+                   : v->rank == 1  ? ","
+                                   : "");
     buf_puts(&dict, "), }");
     while ((10 + dict.n + 1) % 64) buf_puts(&dict, " ");
     buf_puts(&dict, "\n");
-    unsigned char head[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)(dict.n & 255), (unsigned char)(dict.n >> 8)};
+    unsigned char head[10] = {0x93,
+                              'N',
+                              'U',
+                              'M',
+                              'P',
+                              'Y',
+                              1,
+                              0,
+                              (unsigned char)(dict.n & 255),
+                              (unsigned char)(dict.n >> 8)};
     buf_put(&b, head, sizeof head);
     buf_put(&b, dict.at, dict.n);
     size_t size = (size_t)dtypes[v->type].bits / 8;

@@ -10,12 +10,21 @@
 
 const struct dtype_info dtypes[N_DTYPES] = {
     [DT_none] = {.name = "none"},
-#define DTYPE(id, bits_, cudnn_, npy_, klass_, sig, doc_)                                        \
-    [DT_##id] = {.name = #id, .cudnn = #cudnn_, .npy = npy_, .bits = bits_, .significand = sig,   \
-                 .klass = DTC_##klass_, .doc = doc_},
+#define DTYPE(id, bits_, cudnn_, npy_, klass_, sig, doc_) \
+    [DT_##id] = {.name = #id,                             \
+                 .cudnn = #cudnn_,                        \
+                 .npy = npy_,                             \
+                 .bits = bits_,                           \
+                 .significand = sig,                      \
+                 .klass = DTC_##klass_,                   \
+                 .doc = doc_},
 #include "op/dtypes.def"
 #undef DTYPE
-    [DT_tf32] = {.name = "tf32", .cudnn = "FLOAT", .bits = 32, .significand = 11, .klass = DTC_float,
+    [DT_tf32] = {.name = "tf32",
+                 .cudnn = "FLOAT",
+                 .bits = 32,
+                 .significand = 11,
+                 .klass = DTC_float,
                  .doc = "f32 with 10 fraction bits; compute type only"},
 };
 
@@ -29,8 +38,8 @@ enum dtype dtype_find(const char *name)
 /* A binary format of at most 16 bits: sign, `exponent` bits, `fraction` bits. */
 struct format {
     int exponent, fraction, bias;
-    bool infinity;    /* the top exponent holds infinity and NaN (IEEE); else only all-ones is NaN */
-    bool saturate;    /* overflow gives the largest finite value instead of infinity */
+    bool infinity; /* the top exponent holds infinity and NaN (IEEE); else only all-ones is NaN */
+    bool saturate; /* overflow gives the largest finite value instead of infinity */
     double largest;
 };
 static const struct format formats[N_DTYPES] = {
@@ -194,7 +203,8 @@ void dtype_store(enum dtype t, void *data, int64_t i, double x)
 double dtype_ulp(enum dtype t, double x)
 {
     if (dtypes[t].klass != DTC_float || t == DT_e8m0) return 1;
-    if (!isfinite(x)) x = is_small(t) ? formats[t].largest : t == DT_f32 ? 0x1.fffffep127 : 0x1p1023;
+    if (!isfinite(x))
+        x = is_small(t) ? formats[t].largest : t == DT_f32 ? 0x1.fffffep127 : 0x1p1023;
     if (is_small(t)) {
         if (fabs(x) > formats[t].largest) x = formats[t].largest;
         return ldexp(1.0, spacing(formats[t].fraction, 1 - formats[t].bias, x));

@@ -9,9 +9,13 @@
 #define LOWER(builder, mode) #mode
 const struct op_info ops[N_OPS] = {
     [OP_none] = {.name = "none"},
-#define OP(id, family_, shape, eval, lower, ...)                                                 \
-    [OP_##id] = {.name = #id, .family = family_, .shape_rule = shape, .eval_rule = eval,          \
-                 .mode = lower, __VA_ARGS__},
+#define OP(id, family_, shape, eval, lower, ...) \
+    [OP_##id] = {.name = #id,                    \
+                 .family = family_,              \
+                 .shape_rule = shape,            \
+                 .eval_rule = eval,              \
+                 .mode = lower,                  \
+                 __VA_ARGS__},
 #include "op/ops.def"
 #undef OP
 };

@@ -19,16 +19,16 @@ enum dtype {
 };
 enum dtype_class { DTC_none, DTC_float, DTC_int, DTC_bool };
 struct dtype_info {
-    const char *name;   /* as in .fg */
-    const char *cudnn;  /* "BFLOAT16": CUDNN_DATA_ without the prefix */
-    const char *npy;    /* numpy descr; NULL where numpy has none (stored as raw bytes) */
+    const char *name;  /* as in .fg */
+    const char *cudnn; /* "BFLOAT16": CUDNN_DATA_ without the prefix */
+    const char *npy;   /* numpy descr; NULL where numpy has none (stored as raw bytes) */
     int bits;
-    int significand;    /* bits with the hidden one; 0 for integers */
+    int significand; /* bits with the hidden one; 0 for integers */
     enum dtype_class klass;
     const char *doc;
 };
 extern const struct dtype_info dtypes[N_DTYPES];
-enum dtype dtype_find(const char *name);    /* DT_none when no such type */
+enum dtype dtype_find(const char *name); /* DT_none when no such type */
 /* Element <-> f64. Reading is exact. Writing rounds once, to nearest even; f16 and bf16 overflow
  * to infinity, e4m3, e5m2, e2m1 saturate, integers clamp after rounding, NaN stays NaN where the
  * type has it (0 in integers). `index` counts elements. Types of less than a byte are refused
@@ -38,7 +38,8 @@ double dtype_load(enum dtype t, const void *data, int64_t index);
 void dtype_store(enum dtype t, void *data, int64_t index, double value);
 double dtype_round(enum dtype t, double value);
 /* Distance between neighbours of the type at |value| (the ulp the bounds speak of); at overflow
- * that of the largest finite value, below the normal range the smallest subnormal; 1 for integers. */
+ * that of the largest finite value, below the normal range the smallest subnormal; 1 for integers.
+ */
 double dtype_ulp(enum dtype t, double value);
 
 /* ---- operators --------------------------------------------------------------------------- */
@@ -68,9 +69,9 @@ struct attr_info {
     const char *name;
     enum attr_kind kind;
     bool required;
-    double def;                 /* INT, REAL, BOOL, CHOICE (index) when left out */
-    double least, most;         /* allowed range when least < most */
-    const char *choices;        /* CHOICE: words separated by blanks */
+    double def;          /* INT, REAL, BOOL, CHOICE (index) when left out */
+    double least, most;  /* allowed range when least < most */
+    const char *choices; /* CHOICE: words separated by blanks */
     const char *doc;
 };
 struct attr {
@@ -95,24 +96,24 @@ struct result_info {
 };
 enum op_trait {
     OPT_commutative = 1,
-    OPT_comparison = 2,  /* result is bool */
+    OPT_comparison = 2,   /* result is bool */
     OPT_compute_attr = 4, /* takes compute=T */
-    OPT_anchor = 8,      /* conv, matmul, sdpa: what an epilogue hangs on */
+    OPT_anchor = 8,       /* conv, matmul, sdpa: what an epilogue hangs on */
 };
 struct op_info {
     const char *name;
     enum op_family family;
-    const char *shape_rule, *eval_rule;  /* names only, for prints */
-    const char *mode;    /* the cuDNN mode or operator name without prefix, "RELU_FWD" */
+    const char *shape_rule, *eval_rule; /* names only, for prints */
+    const char *mode; /* the cuDNN mode or operator name without prefix, "RELU_FWD" */
     int n_in;
     struct operand_info in[MAX_OPERANDS];
     int n_out;
     struct result_info out[MAX_RESULTS];
     struct attr_info attr[MAX_ATTRS];
     unsigned traits;
-    int cudnn_min;       /* 90000 style; 0 = any cuDNN 9 */
-    const char *types;   /* element types the operands may have, separated by blanks */
-    const char *limits;  /* what is known not to work, for `fgc ops` and the man page */
+    int cudnn_min;      /* 90000 style; 0 = any cuDNN 9 */
+    const char *types;  /* element types the operands may have, separated by blanks */
+    const char *limits; /* what is known not to work, for `fgc ops` and the man page */
     const char *formula, *doc;
 };
 extern const struct op_info ops[N_OPS];

@@ -1,5 +1,5 @@
-/* cudnn_api: cuDNN's functions, looked up in a library that is opened at run time, and the words for
- * its enumerations. */
+/* cudnn_api: cuDNN's functions, looked up in a library that is opened at run time, and the words
+ * for its enumerations. */
 #ifndef FGC_GPU_BUILD_CUDNN_API_H
 #define FGC_GPU_BUILD_CUDNN_API_H
 
@@ -8,10 +8,11 @@
 
 #include "desc/desc.h"
 
-#define CUDNN_FUNCTIONS(F)                                                                       \
-    F(cudnnGetVersion) F(cudnnGetErrorString) F(cudnnGetLastErrorString) F(cudnnSetCallback)     \
-    F(cudnnCreate) F(cudnnDestroy) F(cudnnBackendCreateDescriptor) F(cudnnBackendDestroyDescriptor) \
-    F(cudnnBackendSetAttribute) F(cudnnBackendGetAttribute) F(cudnnBackendFinalize)
+#define CUDNN_FUNCTIONS(F)                                                               \
+    F(cudnnGetVersion)                                                                   \
+    F(cudnnGetErrorString) F(cudnnGetLastErrorString) F(cudnnSetCallback) F(cudnnCreate) \
+        F(cudnnDestroy) F(cudnnBackendCreateDescriptor) F(cudnnBackendDestroyDescriptor) \
+            F(cudnnBackendSetAttribute) F(cudnnBackendGetAttribute) F(cudnnBackendFinalize)
 
 /* Everything the helper has opened. One object, passed down. */
 struct cudnn {
@@ -24,8 +25,8 @@ struct cudnn {
     cudnnHandle_t handle; /* host builds only */
 };
 
-/* Opens cuDNN, its sub-libraries and NVRTC from the request's candidate lists and writes what was tried
- * and found into reply ("tried", "found"). False when there is no usable cuDNN. */
+/* Opens cuDNN, its sub-libraries and NVRTC from the request's candidate lists and writes what was
+ * tried and found into reply ("tried", "found"). False when there is no usable cuDNN. */
 bool libraries_open(struct cudnn *c, const json_t *request, json_t *reply);
 /* Every mapped file whose name is that of a cuDNN or CUDA library, as "mapped". */
 void libraries_report(json_t *reply);
@@ -44,13 +45,14 @@ const char *behavior_word(struct arena *a, int note);
 
 /* tree.c: the descriptor tree as handles. The operation graph, finalized; NULL with *refused the id
  * of the descriptor that was refused ("graph" for the whole). */
-cudnnBackendDescriptor_t tree_build(struct cudnn *c, const struct desc_graph *g, const char **refused,
-                                    cudnnStatus_t *status);
+cudnnBackendDescriptor_t tree_build(struct cudnn *c, const struct desc_graph *g,
+                                    const char **refused, cudnnStatus_t *status);
 
 /* scrub.c: a serialized plan with everything taken out that is not of the plan: slots that are
  * rewritten at launch, words that point into this process, the device's own name and numbers. */
 char *scrub_plan(struct arena *a, char *plan, size_t n, const char *target);
-/* Clears the bytes of parameter blocks in which the two plans differ. False when they differ elsewhere. */
+/* Clears the bytes of parameter blocks in which the two plans differ. False when they differ
+ * elsewhere. */
 bool scrub_compare(struct arena *a, char *plan, const char *other);
 
 #endif

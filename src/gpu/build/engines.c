@@ -17,10 +17,15 @@ static int64_t count(struct cudnn *c, cudnnBackendDescriptor_t d, cudnnBackendAt
     return c->cudnnBackendGetAttribute(d, name, type, 0, &n, NULL) == CUDNN_STATUS_SUCCESS ? n : 0;
 }
 
-static int64_t get_i64(struct cudnn *c, cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name, int64_t none)
+static int64_t get_i64(struct cudnn *c, cudnnBackendDescriptor_t d,
+                       cudnnBackendAttributeName_t name, int64_t none)
 {
     int64_t n = 0, v = none;
-    return c->cudnnBackendGetAttribute(d, name, CUDNN_TYPE_INT64, 1, &n, &v) == CUDNN_STATUS_SUCCESS && n ? v : none;
+    return c->cudnnBackendGetAttribute(d, name, CUDNN_TYPE_INT64, 1, &n, &v) ==
+                       CUDNN_STATUS_SUCCESS &&
+                   n
+               ? v
+               : none;
 }
 
 static cudnnBackendDescriptor_t create(struct cudnn *c, cudnnBackendDescriptorType_t type)
@@ -32,8 +37,9 @@ static cudnnBackendDescriptor_t create(struct cudnn *c, cudnnBackendDescriptorTy
 cudnnBackendDescriptor_t device_properties(struct cudnn *c, const char *json)
 {
     cudnnBackendDescriptor_t d = create(c, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
-    if (!d || c->cudnnBackendSetAttribute(d, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
-                                          (int64_t)strlen(json), json) != CUDNN_STATUS_SUCCESS)
+    if (!d ||
+        c->cudnnBackendSetAttribute(d, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
+                                    (int64_t)strlen(json), json) != CUDNN_STATUS_SUCCESS)
         return NULL;
     return c->cudnnBackendFinalize(d) == CUDNN_STATUS_SUCCESS ? d : NULL;
 }
@@ -42,14 +48,19 @@ cudnnBackendDescriptor_t device_properties(struct cudnn *c, const char *json)
 
 static json_t *notes(struct cudnn *c, cudnnBackendDescriptor_t engine, bool numerical)
 {
-    cudnnBackendAttributeName_t name = numerical ? CUDNN_ATTR_ENGINE_NUMERICAL_NOTE : CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE;
-    cudnnBackendAttributeType_t type = numerical ? CUDNN_TYPE_NUMERICAL_NOTE : CUDNN_TYPE_BEHAVIOR_NOTE;
+    cudnnBackendAttributeName_t name = numerical ? CUDNN_ATTR_ENGINE_NUMERICAL_NOTE
+                                                 : CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE;
+    cudnnBackendAttributeType_t type = numerical ? CUDNN_TYPE_NUMERICAL_NOTE
+                                                 : CUDNN_TYPE_BEHAVIOR_NOTE;
     int values[32];
     int64_t n = 0;
     json_t *out = json_array();
-    if (c->cudnnBackendGetAttribute(engine, name, type, COUNT_OF(values), &n, values) != CUDNN_STATUS_SUCCESS) return out;
+    if (c->cudnnBackendGetAttribute(engine, name, type, COUNT_OF(values), &n, values) !=
+        CUDNN_STATUS_SUCCESS)
+        return out;
     for (int64_t i = 0; i < n && i < (int64_t)COUNT_OF(values); i++)
-        json_array_append_new(out, json_string(numerical ? numerical_word(c->arena, values[i]) : behavior_word(c->arena, values[i])));
+        json_array_append_new(out, json_string(numerical ? numerical_word(c->arena, values[i])
+                                                         : behavior_word(c->arena, values[i])));
     return out;
 }
 
@@ -58,52 +69,63 @@ static json_t *knobs_of(struct cudnn *c, cudnnBackendDescriptor_t config)
     cudnnBackendDescriptor_t choices[64];
     int64_t n = 0;
     json_t *out = json_array();
-    for (size_t i = 0; i < COUNT_OF(choices); i++) choices[i] = create(c, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR);
-    if (c->cudnnBackendGetAttribute(config, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_TYPE_BACKEND_DESCRIPTOR,
-                                    COUNT_OF(choices), &n, choices) != CUDNN_STATUS_SUCCESS)
+    for (size_t i = 0; i < COUNT_OF(choices); i++)
+        choices[i] = create(c, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR);
+    if (c->cudnnBackendGetAttribute(config, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES,
+                                    CUDNN_TYPE_BACKEND_DESCRIPTOR, COUNT_OF(choices), &n,
+                                    choices) != CUDNN_STATUS_SUCCESS)
         return out;
     for (int64_t i = 0; i < n && i < (int64_t)COUNT_OF(choices); i++) {
         int type = 0;
         int64_t got = 0;
-        c->cudnnBackendGetAttribute(choices[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, 1, &got, &type);
+        c->cudnnBackendGetAttribute(choices[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE,
+                                    CUDNN_TYPE_KNOB_TYPE, 1, &got, &type);
         int64_t value = get_i64(c, choices[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, 0);
         json_array_append_new(out, json_pack("[i, I]", type, (json_int_t)value));
     }
     return out;
 }
 
-static json_t *read_config(struct cudnn *c, cudnnBackendDescriptor_t config, const char *mode, int rank)
+static json_t *read_config(struct cudnn *c, cudnnBackendDescriptor_t config, const char *mode,
+                           int rank)
 {
     cudnnBackendDescriptor_t engine = create(c, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
     int64_t n = 0;
-    if (c->cudnnBackendGetAttribute(config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &n, &engine) !=
-        CUDNN_STATUS_SUCCESS)
+    if (c->cudnnBackendGetAttribute(config, CUDNN_ATTR_ENGINECFG_ENGINE,
+                                    CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &n,
+                                    &engine) != CUDNN_STATUS_SUCCESS)
         return NULL;
     return json_pack("{s:s, s:i, s:I, s:o, s:o, s:o}", "mode", mode, "rank", rank, "engine",
-                     (json_int_t)get_i64(c, engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, -1), "knobs", knobs_of(c, config),
-                     "numerical", notes(c, engine, true), "behavior", notes(c, engine, false));
+                     (json_int_t)get_i64(c, engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, -1), "knobs",
+                     knobs_of(c, config), "numerical", notes(c, engine, true), "behavior",
+                     notes(c, engine, false));
 }
 
 static bool known(const json_t *list, const json_t *config)
 {
     size_t i;
     json_t *k;
-    json_array_foreach((json_t *)list, i, k)
-        if (json_equal(json_object_get(k, "engine"), json_object_get(config, "engine")) &&
-            json_equal(json_object_get(k, "knobs"), json_object_get(config, "knobs")))
-            return true;
+    json_array_foreach(
+        (json_t *)list, i,
+        k) if (json_equal(json_object_get(k, "engine"), json_object_get(config, "engine")) &&
+               json_equal(json_object_get(k, "knobs"),
+                          json_object_get(config, "knobs"))) return true;
     return false;
 }
 
 /* ---- heuristics -------------------------------------------------------------------------- */
 
-static void ask_mode(struct cudnn *c, cudnnBackendDescriptor_t graph, cudnnBackendDescriptor_t device,
-                     cudnnBackendHeurMode_t mode, const char *word, json_t *configs, json_t *refusals)
+static void ask_mode(struct cudnn *c, cudnnBackendDescriptor_t graph,
+                     cudnnBackendDescriptor_t device, cudnnBackendHeurMode_t mode, const char *word,
+                     json_t *configs, json_t *refusals)
 {
     cudnnBackendDescriptor_t h = create(c, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
     cudnn_listen(c);
-    if (device) c->cudnnBackendSetAttribute(h, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &device);
-    c->cudnnBackendSetAttribute(h, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &graph);
+    if (device)
+        c->cudnnBackendSetAttribute(h, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP,
+                                    CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &device);
+    c->cudnnBackendSetAttribute(h, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH,
+                                CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &graph);
     c->cudnnBackendSetAttribute(h, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
     if (c->cudnnBackendFinalize(h) != CUDNN_STATUS_SUCCESS) return;
     int64_t n = count(c, h, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR), got = 0;
@@ -111,8 +133,9 @@ static void ask_mode(struct cudnn *c, cudnnBackendDescriptor_t graph, cudnnBacke
     for (int64_t i = 0; i < n; i++) list[i] = create(c, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
     cudnn_last_error(c);
     /* The count asked for may be larger than what comes; the second, actual count holds. */
-    if (n == 0 || c->cudnnBackendGetAttribute(h, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, n, &got,
-                                              list) != CUDNN_STATUS_SUCCESS)
+    if (n == 0 ||
+        c->cudnnBackendGetAttribute(h, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+                                    n, &got, list) != CUDNN_STATUS_SUCCESS)
         got = 0;
     if (got == 0) reasons_from_text(c->arena, cudnn_last_error(c), refusals);
     for (int64_t i = 0; i < got && i < n; i++) {
@@ -123,14 +146,17 @@ static void ask_mode(struct cudnn *c, cudnnBackendDescriptor_t graph, cudnnBacke
 }
 
 /* Why the tree or the graph itself was refused, as a refusal of engine -1. */
-static void refuse_graph(struct cudnn *c, const char *descriptor, cudnnStatus_t status, json_t *refusals)
+static void refuse_graph(struct cudnn *c, const char *descriptor, cudnnStatus_t status,
+                         json_t *refusals)
 {
     const char *text = cudnn_last_error(c);
     if (json_array_size(c->reasons) == 0 && *text)
-        json_array_append_new(c->reasons, json_string(arena_strndup(c->arena, text, strcspn(text, "\n"))));
-    json_array_append_new(refusals, json_pack("{s:i, s:s, s:O, s:s, s:b}", "engine", -1, "status",
-                                              c->status ? c->status : status_word(c, status), "reasons", c->reasons,
-                                              "descriptor", descriptor, "architecture", 0));
+        json_array_append_new(c->reasons,
+                              json_string(arena_strndup(c->arena, text, strcspn(text, "\n"))));
+    json_array_append_new(refusals,
+                          json_pack("{s:i, s:s, s:O, s:s, s:b}", "engine", -1, "status",
+                                    c->status ? c->status : status_word(c, status), "reasons",
+                                    c->reasons, "descriptor", descriptor, "architecture", 0));
 }
 
 json_t *engines_list(struct cudnn *c, const struct build *b)
@@ -157,35 +183,45 @@ json_t *engines_list(struct cudnn *c, const struct build *b)
 
 /* ---- one plan ---------------------------------------------------------------------------- */
 
-static cudnnStatus_t make_config(struct cudnn *c, const struct build *b, cudnnBackendDescriptor_t graph, const json_t *k,
+static cudnnStatus_t make_config(struct cudnn *c, const struct build *b,
+                                 cudnnBackendDescriptor_t graph, const json_t *k,
                                  cudnnBackendDescriptor_t *out)
 {
     cudnnBackendDescriptor_t engine = create(c, CUDNN_BACKEND_ENGINE_DESCRIPTOR), choices[64];
     int64_t index = json_integer_value(json_object_get(k, "engine"));
-    c->cudnnBackendSetAttribute(engine, CUDNN_ATTR_ENGINE_OPERATION_GRAPH, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &graph);
-    c->cudnnBackendSetAttribute(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &index);
+    c->cudnnBackendSetAttribute(engine, CUDNN_ATTR_ENGINE_OPERATION_GRAPH,
+                                CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &graph);
+    c->cudnnBackendSetAttribute(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1,
+                                &index);
     if (!b->host) {
         cudnnBackendDescriptor_t device = device_properties(c, b->target);
         if (!device) return CUDNN_STATUS_BAD_PARAM;
-        c->cudnnBackendSetAttribute(engine, CUDNN_ATTR_ENGINE_DEVICEPROP, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &device);
+        c->cudnnBackendSetAttribute(engine, CUDNN_ATTR_ENGINE_DEVICEPROP,
+                                    CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &device);
     }
     cudnnStatus_t st = c->cudnnBackendFinalize(engine);
     if (st != CUDNN_STATUS_SUCCESS) return st;
     json_t *knobs = json_object_get(k, "knobs"), *pair;
     size_t i, n = json_array_size(knobs);
     if (n > COUNT_OF(choices)) return CUDNN_STATUS_BAD_PARAM;
-    json_array_foreach(knobs, i, pair) {
+    json_array_foreach(knobs, i, pair)
+    {
         int type = (int)json_integer_value(json_array_get(pair, 0));
         int64_t value = json_integer_value(json_array_get(pair, 1));
         choices[i] = create(c, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR);
-        c->cudnnBackendSetAttribute(choices[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, 1, &type);
-        c->cudnnBackendSetAttribute(choices[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_TYPE_INT64, 1, &value);
+        c->cudnnBackendSetAttribute(choices[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE,
+                                    CUDNN_TYPE_KNOB_TYPE, 1, &type);
+        c->cudnnBackendSetAttribute(choices[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_TYPE_INT64,
+                                    1, &value);
         st = c->cudnnBackendFinalize(choices[i]);
         if (st != CUDNN_STATUS_SUCCESS) return st;
     }
     *out = create(c, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
-    c->cudnnBackendSetAttribute(*out, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &engine);
-    if (n) c->cudnnBackendSetAttribute(*out, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_TYPE_BACKEND_DESCRIPTOR, (int64_t)n, choices);
+    c->cudnnBackendSetAttribute(*out, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
+                                &engine);
+    if (n)
+        c->cudnnBackendSetAttribute(*out, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES,
+                                    CUDNN_TYPE_BACKEND_DESCRIPTOR, (int64_t)n, choices);
     return c->cudnnBackendFinalize(*out);
 }
 
@@ -193,8 +229,10 @@ static void refuse_candidate(struct cudnn *c, json_t *candidate, cudnnStatus_t s
 {
     const char *text = cudnn_last_error(c);
     if (json_array_size(c->reasons) == 0 && *text)
-        json_array_append_new(c->reasons, json_string(arena_strndup(c->arena, text, strcspn(text, "\n"))));
-    json_object_set_new(candidate, "status", json_string(c->status ? c->status : status_word(c, status)));
+        json_array_append_new(c->reasons,
+                              json_string(arena_strndup(c->arena, text, strcspn(text, "\n"))));
+    json_object_set_new(candidate, "status",
+                        json_string(c->status ? c->status : status_word(c, status)));
     json_object_set(candidate, "reasons", c->reasons);
 }
 
@@ -205,12 +243,15 @@ static double now_ms(void)
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
-static bool serialize(struct cudnn *c, const struct build *b, cudnnBackendDescriptor_t plan, json_t *candidate)
+static bool serialize(struct cudnn *c, const struct build *b, cudnnBackendDescriptor_t plan,
+                      json_t *candidate)
 {
-    int64_t n = count(c, plan, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR), got = 0;
+    int64_t n = count(c, plan, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR),
+            got = 0;
     char *text = arena_alloc(c->arena, (size_t)n + 1);
-    if (n == 0 || c->cudnnBackendGetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, n, &got,
-                                              text) != CUDNN_STATUS_SUCCESS)
+    if (n == 0 ||
+        c->cudnnBackendGetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION,
+                                    CUDNN_TYPE_CHAR, n, &got, text) != CUDNN_STATUS_SUCCESS)
         return false;
     n = (int64_t)strlen(text);
     const char *clean = scrub_plan(c->arena, text, (size_t)n, b->target);
@@ -236,13 +277,19 @@ json_t *engines_build(struct cudnn *c, const struct build *b, const json_t *conf
     if (b->workspace_limit >= 0 && workspace > b->workspace_limit) {
         json_object_set_new(out, "workspace_bytes", json_integer(workspace));
         json_object_set_new(out, "status", json_string("workspace"));
-        json_object_set_new(out, "reasons", json_pack("[o]", json_sprintf("needs %lld bytes of workspace, above the limit of %lld bytes",
-                                                                           (long long)workspace, (long long)b->workspace_limit)));
+        json_object_set_new(
+            out, "reasons",
+            json_pack("[o]",
+                      json_sprintf("needs %lld bytes of workspace, above the limit of %lld bytes",
+                                   (long long)workspace, (long long)b->workspace_limit)));
         return out;
     }
     plan = create(c, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-    if (c->handle) c->cudnnBackendSetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &c->handle);
-    c->cudnnBackendSetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &cfg);
+    if (c->handle)
+        c->cudnnBackendSetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1,
+                                    &c->handle);
+    c->cudnnBackendSetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
+                                CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &cfg);
     layout_wipe_stack();
     st = c->cudnnBackendFinalize(plan);
     if (st != CUDNN_STATUS_SUCCESS) {
@@ -250,7 +297,9 @@ json_t *engines_build(struct cudnn *c, const struct build *b, const json_t *conf
         return out;
     }
     json_object_set_new(out, "build_ms", json_real(now_ms() - start));
-    json_object_set_new(out, "workspace_bytes", json_integer(get_i64(c, plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, 0)));
+    json_object_set_new(
+        out, "workspace_bytes",
+        json_integer(get_i64(c, plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, 0)));
     if (!serialize(c, b, plan, out)) refuse_candidate(c, out, CUDNN_STATUS_INTERNAL_ERROR);
     return out;
 }

@@ -6,13 +6,13 @@
 
 struct build {
     const struct desc_graph *graph;
-    const char *target;       /* normalised device description */
-    bool host;                /* a real device: its handle instead of the description */
-    int64_t workspace_limit;  /* bytes; < 0: none */
+    const char *target;      /* normalised device description */
+    bool host;               /* a real device: its handle instead of the description */
+    int64_t workspace_limit; /* bytes; < 0: none */
 };
 
-/* {"configs": [{mode, rank, engine, knobs, numerical, behavior}...], "refusals": [...]}: the lists of
- * heuristics A, B and FALLBACK, each pair of engine and knobs once. */
+/* {"configs": [{mode, rank, engine, knobs, numerical, behavior}...], "refusals": [...]}: the lists
+ * of heuristics A, B and FALLBACK, each pair of engine and knobs once. */
 json_t *engines_list(struct cudnn *c, const struct build *b);
 /* {"plan", "workspace_bytes", "build_ms"} or {"status", "reasons"} for one engine and its knobs. */
 json_t *engines_build(struct cudnn *c, const struct build *b, const json_t *config);

@@ -1,10 +1,10 @@
 /* heap: the helper's own allocator, in place of libc's for every library in the process.
  *
  * cuDNN copies uninitialised heap and stack bytes into plans. Invariant: memory handed out
- * was never used before, holds zeros (or the fill of the other world), and lies at an address that follows
- * only from the calls made since the world was entered; so what is left uninitialised is the same everywhere
- * and holds nothing of anybody.
- * Freed memory is given back to the kernel but its addresses are not used again. */
+ * was never used before, holds zeros (or the fill of the other world), and lies at an address that
+ * follows only from the calls made since the world was entered; so what is left uninitialised is
+ * the same everywhere and holds nothing of anybody. Freed memory is given back to the kernel but
+ * its addresses are not used again. */
 #include "gpu/build/layout.h"
 
 #include <errno.h>

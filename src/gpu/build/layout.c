@@ -13,7 +13,8 @@
 
 enum { MAX_MAPPINGS = 4096, USUAL_STACK = 8 << 20 };
 
-/* Without a limit of the stack the kernel lays libraries out bottom up. True when the limit was changed. */
+/* Without a limit of the stack the kernel lays libraries out bottom up. True when the limit was
+ * changed. */
 static bool usual_stack(void)
 {
     struct rlimit stack;
@@ -56,9 +57,11 @@ size_t layout_mappings(struct mapping *out, size_t most, bool files)
 
 static void open_system_libraries(void)
 {
-    static const char *const names[] = {"libdl.so.2", "librt.so.1", "libpthread.so.0", "libm.so.6",
-                                        "libgcc_s.so.1", "libstdc++.so.6", "libz.so.1"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) dlopen(names[i], RTLD_NOW | RTLD_GLOBAL);
+    static const char *const names[] = {"libdl.so.2", "librt.so.1",    "libpthread.so.0",
+                                        "libm.so.6",  "libgcc_s.so.1", "libstdc++.so.6",
+                                        "libz.so.1"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        dlopen(names[i], RTLD_NOW | RTLD_GLOBAL);
 }
 
 bool layout_reserve(const char **why)
@@ -74,7 +77,8 @@ bool layout_reserve(const char **why)
         /* The kernel's own stack grows down: its guard is left to it. */
         if (from > at + (1 << 21) &&
             mmap((void *)at, from - at - (1 << 20), PROT_NONE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0) == MAP_FAILED) {
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
+                 0) == MAP_FAILED) {
             *why = "the address space above the libraries cannot be reserved";
             return false;
         } else if (from > at && from <= at + (1 << 21)) {

@@ -14,7 +14,8 @@ static void tried(json_t *reply, const char *lib, const json_t *from, const char
     json_array_append_new(json_object_get(reply, "tried"),
                           json_pack("{s:s, s:s, s:s, s:s?}", "lib", lib, "where",
                                     json_string_value(json_object_get(from, "where")), "path",
-                                    json_string_value(json_object_get(from, "path")), "error", error));
+                                    json_string_value(json_object_get(from, "path")), "error",
+                                    error));
 }
 
 /* The first of the candidates that opens. */
@@ -22,7 +23,8 @@ static void *open_first(const json_t *request, const char *lib, json_t *reply)
 {
     size_t i;
     json_t *from;
-    json_array_foreach(json_object_get(request, lib), i, from) {
+    json_array_foreach(json_object_get(request, lib), i, from)
+    {
         dlerror();
         void *h = dlopen(json_string_value(json_object_get(from, "path")), RTLD_NOW | RTLD_GLOBAL);
         const char *error = h ? NULL : dlerror();
@@ -51,13 +53,16 @@ static void found(json_t *reply, const char *lib, const char *path, const char *
 /* The parts of cuDNN that graphs need, from the folder of libcudnn.so.9 itself. */
 static bool open_parts(struct cudnn *c, const char *main_path, json_t *reply)
 {
-    static const char *const parts[] = {"graph", "engines_precompiled", "engines_runtime_compiled", "heuristic"};
+    static const char *const parts[] = {"graph", "engines_precompiled", "engines_runtime_compiled",
+                                        "heuristic"};
     const char *slash = strrchr(main_path, '/');
     for (size_t i = 0; i < COUNT_OF(parts); i++) {
-        char *path = arena_printf(c->arena, "%.*s/libcudnn_%s.so.9", (int)(slash - main_path), main_path, parts[i]);
+        char *path = arena_printf(c->arena, "%.*s/libcudnn_%s.so.9", (int)(slash - main_path),
+                                  main_path, parts[i]);
         if (dlopen(path, RTLD_NOW | RTLD_GLOBAL)) continue;
-        json_object_set_new(reply, "error", json_sprintf("'%s' is found, but its part cannot be opened: %s", main_path,
-                                                         dlerror()));
+        json_object_set_new(
+            reply, "error",
+            json_sprintf("'%s' is found, but its part cannot be opened: %s", main_path, dlerror()));
         return false;
     }
     return true;
@@ -83,8 +88,11 @@ static bool check_parts(struct cudnn *c, void *h, const char *main_path, json_t 
             const char *base = strrchr(path, '/') + 1;
             size_t folder = (size_t)(base - 1 - path);
             if (strncmp(base, parts[i][0], strlen(parts[i][0])) != 0) continue;
-            if (folder == (size_t)(slash - main_path) && strncmp(path, main_path, folder) == 0) continue;
-            json_object_set_new(reply, "error", json_sprintf("parts of two cuDNN installations: '%s' and '%s'", main_path, path));
+            if (folder == (size_t)(slash - main_path) && strncmp(path, main_path, folder) == 0)
+                continue;
+            json_object_set_new(
+                reply, "error",
+                json_sprintf("parts of two cuDNN installations: '%s' and '%s'", main_path, path));
             ok = false;
         }
     }
@@ -92,8 +100,10 @@ static bool check_parts(struct cudnn *c, void *h, const char *main_path, json_t 
     cudnnStatus_t (*check)(void) = NULL;
     *(void **)&check = dlsym(RTLD_DEFAULT, parts[0][1]);
     if (ok && check && check() != CUDNN_STATUS_SUCCESS) {
-        json_object_set_new(reply, "error", json_sprintf("the parts of cuDNN beside '%s' are of different versions (%s)", main_path,
-                                                         c->cudnnGetErrorString(check())));
+        json_object_set_new(
+            reply, "error",
+            json_sprintf("the parts of cuDNN beside '%s' are of different versions (%s)", main_path,
+                         c->cudnnGetErrorString(check())));
         ok = false;
     }
     return ok;
@@ -107,22 +117,27 @@ static bool open_cudnn(struct cudnn *c, const json_t *request, json_t *reply)
         return false;
     }
     const char *missing = NULL;
-#define LOOK(name)                                                                               \
+#define LOOK(name) \
     if (!(*(void **)&c->name = dlsym(h, #name))) missing = #name;
     CUDNN_FUNCTIONS(LOOK)
 #undef LOOK
     const char *path = path_of(c->arena, h, "cudnnGetVersion");
     if (missing || !path) {
-        json_object_set_new(reply, "error", json_sprintf("the libcudnn found lacks '%s'; cuDNN 9.10 or newer is needed",
-                                                         missing ? missing : "cudnnGetVersion"));
+        json_object_set_new(
+            reply, "error",
+            json_sprintf("the libcudnn found lacks '%s'; cuDNN 9.10 or newer is needed",
+                         missing ? missing : "cudnnGetVersion"));
         return false;
     }
     size_t v = c->cudnnGetVersion();
-    found(reply, "cudnn", path, arena_printf(c->arena, "%zu.%zu.%zu", v / 10000, v / 100 % 100, v % 100));
+    found(reply, "cudnn", path,
+          arena_printf(c->arena, "%zu.%zu.%zu", v / 10000, v / 100 % 100, v % 100));
     json_object_set_new(reply, "cudnn_version", json_integer((json_int_t)v));
     if (v < 91000 || v >= 100000) {
-        json_object_set_new(reply, "error", json_sprintf("'%s' is cuDNN %zu.%zu.%zu; cuDNN 9.10 or a newer 9 is needed", path,
-                                                         v / 10000, v / 100 % 100, v % 100));
+        json_object_set_new(
+            reply, "error",
+            json_sprintf("'%s' is cuDNN %zu.%zu.%zu; cuDNN 9.10 or a newer 9 is needed", path,
+                         v / 10000, v / 100 % 100, v % 100));
         return false;
     }
     return open_parts(c, path, reply) && check_parts(c, h, path, reply);
@@ -131,12 +146,13 @@ static bool open_cudnn(struct cudnn *c, const json_t *request, json_t *reply)
 /* True when the user said where the library is: then it must be there. */
 static bool was_named(const json_t *request, const char *lib)
 {
-    const char *where = json_string_value(json_object_get(json_array_get(json_object_get(request, lib), 0), "where"));
+    const char *where = json_string_value(
+        json_object_get(json_array_get(json_object_get(request, lib), 0), "where"));
     return where && (strcmp(where, "option") == 0 || strncmp(where, "FGC_", 4) == 0);
 }
 
-/* NVRTC before cuDNN: cuDNN opens it by name and gets the one that is there. Without it cuDNN's precompiled
- * engines are left, unless the user named a place where it is not. */
+/* NVRTC before cuDNN: cuDNN opens it by name and gets the one that is there. Without it cuDNN's
+ * precompiled engines are left, unless the user named a place where it is not. */
 static bool open_nvrtc(struct cudnn *c, const json_t *request, json_t *reply)
 {
     void *h = open_first(request, "nvrtc", reply);
@@ -145,7 +161,8 @@ static bool open_nvrtc(struct cudnn *c, const json_t *request, json_t *reply)
     int major = 0, minor = 0;
     if (!version || version(&major, &minor) != 0) {
         if (!was_named(request, "nvrtc")) return true;
-        json_object_set_new(reply, "error", json_string("there is no usable NVRTC in the place that was named"));
+        json_object_set_new(reply, "error",
+                            json_string("there is no usable NVRTC in the place that was named"));
         return false;
     }
     const char *path = path_of(c->arena, h, "nvrtcVersion");
@@ -153,7 +170,8 @@ static bool open_nvrtc(struct cudnn *c, const json_t *request, json_t *reply)
     const char *slash = path ? strrchr(path, '/') : NULL;
     if (!slash) return true;
     /* its own part, before somebody else's is found by name */
-    dlopen(arena_printf(c->arena, "%.*s/libnvrtc-builtins.so.%d.%d", (int)(slash - path), path, major, minor),
+    dlopen(arena_printf(c->arena, "%.*s/libnvrtc-builtins.so.%d.%d", (int)(slash - path), path,
+                        major, minor),
            RTLD_NOW | RTLD_GLOBAL);
     return true;
 }
@@ -176,7 +194,8 @@ void libraries_report(json_t *reply)
         path[strcspn(path, "\n")] = '\0';
         if (strcmp(path, last) == 0) continue;
         const char *base = strrchr(path, '/') + 1;
-        if (strncmp(base, "libcudnn", 8) == 0 || strncmp(base, "libnvrtc", 8) == 0 || strncmp(base, "libcuda", 7) == 0)
+        if (strncmp(base, "libcudnn", 8) == 0 || strncmp(base, "libnvrtc", 8) == 0 ||
+            strncmp(base, "libcuda", 7) == 0)
             json_array_append_new(list, json_string(path));
         strcpy(last, path);
     }

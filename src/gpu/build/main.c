@@ -1,9 +1,9 @@
 /* fgc-build: the helper that builds plans. A request comes on standard input, its answer goes to
  * standard output, both JSON; nothing else is read or written.
  *
- * Invariant: each heuristics query and each plan for a described target has a process of its own, forked
- * from one that has opened the libraries and built nothing; so a plan's bytes do not depend on what was
- * built before, and an engine that crashes or hangs costs only itself. */
+ * Invariant: each heuristics query and each plan for a described target has a process of its own,
+ * forked from one that has opened the libraries and built nothing; so a plan's bytes do not depend
+ * on what was built before, and an engine that crashes or hangs costs only itself. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
@@ -76,13 +76,15 @@ static json_t *read_json(int fd)
     return j;
 }
 
-/* Runs the work in a child; a crash or a hang becomes a status. A real device's context does not go well
- * with another stack and another process (cudnnCreate fails there), so that work is done here. */
+/* Runs the work in a child; a crash or a hang becomes a status. A real device's context does not go
+ * well with another stack and another process (cudnnCreate fails there), so that work is done here.
+ */
 static json_t *in_child(struct work *w, enum world world, unsigned limit_s)
 {
     int ends[2], status = 0;
     if (w->b->host) return on_device(w);
-    if (pipe(ends) != 0) return json_pack("{s:s, s:[s]}", "status", "crash", "reasons", strerror(errno));
+    if (pipe(ends) != 0)
+        return json_pack("{s:s, s:[s]}", "status", "crash", "reasons", strerror(errno));
     pid_t child = fork();
     if (child == 0) {
         close(ends[0]);
@@ -94,13 +96,16 @@ static json_t *in_child(struct work *w, enum world world, unsigned limit_s)
     close(ends[1]);
     json_t *reply = read_json(ends[0]);
     close(ends[0]);
-    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
     if (reply) return reply;
     if (child > 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
-        return json_pack("{s:s, s:[o]}", "status", "timeout", "reasons", json_sprintf("not done after %u s", limit_s));
+        return json_pack("{s:s, s:[o]}", "status", "timeout", "reasons",
+                         json_sprintf("not done after %u s", limit_s));
     return json_pack("{s:s, s:[o]}", "status", "crash", "reasons",
-                     child > 0 && WIFSIGNALED(status) ? json_sprintf("the process ended by signal %d", WTERMSIG(status))
-                                                      : json_sprintf("the process gave no answer"));
+                     child > 0 && WIFSIGNALED(status)
+                         ? json_sprintf("the process ended by signal %d", WTERMSIG(status))
+                         : json_sprintf("the process gave no answer"));
 }
 
 /* ---- requests ----------------------------------------------------------------------------- */
@@ -110,18 +115,20 @@ static const char *barred(const json_t *request, const json_t *config)
 {
     json_t *numerical = json_object_get(config, "numerical"), *note;
     size_t i;
-    json_array_foreach(numerical, i, note) {
+    json_array_foreach(numerical, i, note)
+    {
         const char *word = json_string_value(note);
         if (flag(request, "deterministic") && strcmp(word, "NONDETERMINISTIC") == 0)
             return "its results may differ from run to run, which --deterministic bars";
-        if (flag(request, "exact_f32") && (strcmp(word, "TENSOR_CORE") == 0 || strcmp(word, "DOWN_CONVERT_INPUTS") == 0))
+        if (flag(request, "exact_f32") &&
+            (strcmp(word, "TENSOR_CORE") == 0 || strcmp(word, "DOWN_CONVERT_INPUTS") == 0))
             return "it rounds f32 operands to TF32 or less, which the specification does not allow";
     }
     return NULL;
 }
 
-/* One plan: built in one world, and where it carries kernels' parameter blocks in the other one as well, to
- * tell what is of the plan from what lay in memory. */
+/* One plan: built in one world, and where it carries kernels' parameter blocks in the other one as
+ * well, to tell what is of the plan from what lay in memory. */
 static json_t *build_in_worlds(struct work *w, unsigned limit_s)
 {
     json_t *one = in_child(w, WORLD_ZERO, limit_s);
@@ -134,7 +141,8 @@ static json_t *build_in_worlds(struct work *w, unsigned limit_s)
     if (theirs && scrub_compare(w->c->arena, mine, theirs))
         json_object_set_new(one, "plan", json_string(mine));
     else
-        json_object_set_new(one, "differs", json_true()); /* in more than parameter blocks, or not compared */
+        json_object_set_new(one, "differs",
+                            json_true()); /* in more than parameter blocks, or not compared */
     return one;
 }
 
@@ -143,12 +151,14 @@ static json_t *candidate(struct cudnn *c, struct build *b, const json_t *request
     const char *why = barred(request, config);
     unsigned limit = (unsigned)json_integer_value(json_object_get(request, "time_limit_s"));
     struct work w = {.c = c, .b = b, .config = config};
-    json_t *one = why ? json_pack("{s:s, s:[s]}", "status", "notes", "reasons", why) : build_in_worlds(&w, limit ? limit : 300);
+    json_t *one = why ? json_pack("{s:s, s:[s]}", "status", "notes", "reasons", why)
+                      : build_in_worlds(&w, limit ? limit : 300);
     json_object_update(one, config);
     return one;
 }
 
-/* cuDNN 9.19 opens cuBLASLt by name and aborts without it. Asked only after a crash: the file is huge. */
+/* cuDNN 9.19 opens cuBLASLt by name and aborts without it. Asked only after a crash: the file is
+ * huge. */
 static bool blas_is_missing(void)
 {
     return !dlopen("libcublasLt.so.13", RTLD_LAZY) && !dlopen("libcublasLt.so.12", RTLD_LAZY);
@@ -162,9 +172,9 @@ static void build_plans(struct cudnn *c, struct build *b, const json_t *request,
     json_object_set_new(reply, "candidates", candidates);
     if (strcmp(what, "one") == 0) {
         list = json_pack("{s:[o], s:[]}", "configs",
-                         json_pack("{s:s, s:i, s:O, s:O, s:[], s:[]}", "mode", "lock", "rank", 0, "engine",
-                                   json_object_get(request, "engine"), "knobs", json_object_get(request, "knobs"),
-                                   "numerical", "behavior"),
+                         json_pack("{s:s, s:i, s:O, s:O, s:[], s:[]}", "mode", "lock", "rank", 0,
+                                   "engine", json_object_get(request, "engine"), "knobs",
+                                   json_object_get(request, "knobs"), "numerical", "behavior"),
                          "refusals");
     } else {
         struct work w = {.c = c, .b = b};
@@ -172,8 +182,13 @@ static void build_plans(struct cudnn *c, struct build *b, const json_t *request,
     }
     if (json_object_get(list, "status")) {
         const char *why = json_string_value(json_array_get(json_object_get(list, "reasons"), 0));
-        json_object_set_new(reply, "error", json_sprintf("cuDNN's heuristics failed: %s%s", why, blas_is_missing() ?
-                            "; it ends the process when libcublasLt cannot be opened, and here it cannot" : ""));
+        json_object_set_new(
+            reply, "error",
+            json_sprintf(
+                "cuDNN's heuristics failed: %s%s", why,
+                blas_is_missing()
+                    ? "; it ends the process when libcublasLt cannot be opened, and here it cannot"
+                    : ""));
         return;
     }
     json_object_set(reply, "refusals", json_object_get(list, "refusals"));
@@ -182,7 +197,8 @@ static void build_plans(struct cudnn *c, struct build *b, const json_t *request,
     json_array_foreach(configs, i, config) usable += barred(request, config) == NULL;
     json_object_set_new(reply, "n_supported", json_integer((json_int_t)usable));
     if (strcmp(what, "count") == 0) return;
-    json_array_foreach(configs, i, config) {
+    json_array_foreach(configs, i, config)
+    {
         json_t *one = candidate(c, b, request, config);
         json_array_append_new(candidates, one);
         if (strcmp(what, "first") == 0 && json_object_get(one, "plan")) break;
@@ -199,7 +215,9 @@ static bool open_standin(json_t *reply)
         strcpy(slash ? slash : path, "/standin/libcuda.so.1");
         if (dlopen(path, RTLD_NOW | RTLD_GLOBAL)) return true;
     }
-    json_object_set_new(reply, "error", json_sprintf("the stand-in for libcuda cannot be opened: %s", n > 0 ? dlerror() : "no /proc"));
+    json_object_set_new(reply, "error",
+                        json_sprintf("the stand-in for libcuda cannot be opened: %s",
+                                     n > 0 ? dlerror() : "no /proc"));
     return false;
 }
 
@@ -215,7 +233,8 @@ static void serve(struct cudnn *c, const json_t *request, json_t *reply)
         device_dump(c, reply);
         return;
     }
-    struct build b = {.target = text_of(request, "target"), .host = flag(request, "host"), .workspace_limit = -1};
+    struct build b = {
+        .target = text_of(request, "target"), .host = flag(request, "host"), .workspace_limit = -1};
     b.graph = desc_read(c->arena, tree, strlen(tree), &why);
     if (!b.graph) {
         json_object_set_new(reply, "error", json_sprintf("the request's descriptor tree: %s", why));

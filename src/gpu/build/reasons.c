@@ -1,8 +1,8 @@
 /* reasons: what cuDNN says of its refusals, taken from its callback and its last-error text.
  *
  * cuDNN 9 hands the callback, inside the failing call, a list of NUL-ended lines closed by an empty
- * one: the chain of conditions that failed, innermost first, then the C++ call path, which is always
- * alike and is dropped. The first line's status is finer than the one the call returns. */
+ * one: the chain of conditions that failed, innermost first, then the C++ call path, which is
+ * always alike and is dropped. The first line's status is finer than the one the call returns. */
 #include <stdlib.h>
 
 #include "gpu/build/engines.h"
@@ -12,8 +12,9 @@ enum { MOST_LINES = 12 };
 /* Names of functions that only pass a refusal on. */
 static bool is_call_path(const char *reason)
 {
-    static const char *const path[] = {"finalize_internal()", "ptrDesc->finalize()", "check_for_support()",
-                                       "ptr->isSupported()", "isSupported()", "ptr.isSupported()"};
+    static const char *const path[] = {"finalize_internal()", "ptrDesc->finalize()",
+                                       "check_for_support()", "ptr->isSupported()",
+                                       "isSupported()",       "ptr.isSupported()"};
     for (size_t i = 0; i < COUNT_OF(path); i++)
         if (strcmp(reason, path[i]) == 0) return true;
     return false;
@@ -33,7 +34,8 @@ static bool split(struct arena *a, const char *line, char **status, char **reaso
     return true;
 }
 
-static void on_message(cudnnSeverity_t severity, void *data, const cudnnDebug_t *debug, const char *message)
+static void on_message(cudnnSeverity_t severity, void *data, const cudnnDebug_t *debug,
+                       const char *message)
 {
     struct cudnn *c = data;
     (void)severity;
@@ -67,23 +69,24 @@ char *cudnn_last_error(struct cudnn *c)
 static bool is_architecture(const char *status, const char *reason)
 {
     if (status && strstr(status, "ARCH_MISMATCH")) return true;
-    return reason && ((strstr(reason, "engine is only supported") && strstr(reason, "Blackwell")) ||
-                      strstr(reason, "is not enabled for") || strstr(reason, "deviceVer") ||
-                      strstr(reason, "sm_version") || strstr(reason, "_10X") || strstr(reason, "_12X"));
+    return reason &&
+           ((strstr(reason, "engine is only supported") && strstr(reason, "Blackwell")) ||
+            strstr(reason, "is not enabled for") || strstr(reason, "deviceVer") ||
+            strstr(reason, "sm_version") || strstr(reason, "_10X") || strstr(reason, "_12X"));
 }
 
 static json_t *refusal(json_int_t engine)
 {
-    return json_pack("{s:I, s:s, s:[], s:b}", "engine", engine, "status", "NOT_SUPPORTED", "reasons",
-                     "architecture", 0);
+    return json_pack("{s:I, s:s, s:[], s:b}", "engine", engine, "status", "NOT_SUPPORTED",
+                     "reasons", "architecture", 0);
 }
 
 static bool listed(const json_t *refusals, json_int_t engine)
 {
     size_t i;
     json_t *r;
-    json_array_foreach((json_t *)refusals, i, r)
-        if (json_integer_value(json_object_get(r, "engine")) == engine) return true;
+    json_array_foreach((json_t *)refusals, i, r) if (json_integer_value(json_object_get(
+                                                         r, "engine")) == engine) return true;
     return false;
 }
 
@@ -99,14 +102,16 @@ void reasons_from_text(struct arena *a, const char *text, json_t *refusals)
         const char *id = strstr(line, "\"engineId\":");
         if (id) {
             json_int_t engine = strtoll(id + strlen("\"engineId\":"), NULL, 10);
-            now = engine < 0 || listed(refusals, engine) ? NULL : refusal(engine); /* -1: a place holder */
+            now = engine < 0 || listed(refusals, engine) ? NULL
+                                                         : refusal(engine); /* -1: a place holder */
             if (now) json_array_append_new(refusals, now);
             continue;
         }
         if (!now || !split(a, line, &status, &reason) || is_call_path(reason)) continue;
         json_t *reasons = json_object_get(now, "reasons");
         if (json_array_size(reasons) == 0) json_object_set_new(now, "status", json_string(status));
-        if (json_array_size(reasons) < MOST_LINES) json_array_append_new(reasons, json_string(reason));
+        if (json_array_size(reasons) < MOST_LINES)
+            json_array_append_new(reasons, json_string(reason));
         if (is_architecture(status, reason)) json_object_set_new(now, "architecture", json_true());
     }
 }

@@ -1,11 +1,11 @@
 /* scrub: takes out of a serialized plan what is not of the plan.
  *
- * cuDNN writes each kernel's parameter block whole: slots that it fills at every launch, padding, and
- * whatever lay in that memory. Invariant: afterwards no slot that is rewritten at launch and no word
- * that points into a library of this process is left; everything else is, byte for byte, what cuDNN wrote,
- * save the device's profile, which is the normalised description. What else lay in memory is told by building
- * twice in unlike worlds (layout.h) and clearing what differs. The patch is made in the text, in place, so
- * nothing that is not understood can change. */
+ * cuDNN writes each kernel's parameter block whole: slots that it fills at every launch, padding,
+ * and whatever lay in that memory. Invariant: afterwards no slot that is rewritten at launch and no
+ * word that points into a library of this process is left; everything else is, byte for byte, what
+ * cuDNN wrote, save the device's profile, which is the normalised description. What else lay in
+ * memory is told by building twice in unlike worlds (layout.h) and clearing what differs. The patch
+ * is made in the text, in place, so nothing that is not understood can change. */
 #include "gpu/build/cudnn_api.h"
 #include "gpu/build/layout.h"
 
@@ -38,7 +38,8 @@ static void scrub_block(unsigned char *raw, size_t n, const json_t *offsets, con
 {
     size_t i;
     json_t *slot;
-    json_array_foreach((json_t *)offsets, i, slot) {
+    json_array_foreach((json_t *)offsets, i, slot)
+    {
         json_int_t at = json_integer_value(json_object_get(slot, "value"));
         size_t bytes = slot_bytes(slot);
         if (at >= 0 && (size_t)at <= n && bytes <= n - (size_t)at) memset(raw + at, 0, bytes);
@@ -63,9 +64,12 @@ static bool next_string(const char *text, const char *key, size_t *at, size_t *l
 
 static bool scrub_kernels(struct arena *a, char *plan, const json_t *root, const struct own *own)
 {
-    json_t *kernels = json_object_get(json_object_get(json_object_get(root, "engine"), "payload"), "kernels"), *kernel;
+    json_t *kernels = json_object_get(json_object_get(json_object_get(root, "engine"), "payload"),
+                                      "kernels"),
+           *kernel;
     size_t i, at = 0, len = 0;
-    json_array_foreach(kernels, i, kernel) {
+    json_array_foreach(kernels, i, kernel)
+    {
         json_t *params = json_object_get(kernel, "kernelParams");
         const char *want = json_string_value(json_object_get(params, "rawData"));
         if (!want) continue;
@@ -73,7 +77,8 @@ static bool scrub_kernels(struct arena *a, char *plan, const json_t *root, const
         size_t n;
         at += len;
         if (!next_string(plan, "\"rawData\":\"", &at, &len)) return false;
-        if (len != strlen(want) || memcmp(plan + at, want, len) != 0) return false; /* escaped: not base64 */
+        if (len != strlen(want) || memcmp(plan + at, want, len) != 0)
+            return false; /* escaped: not base64 */
         if (!base64_decode(a, plan + at, len, &raw, &n)) return false;
         scrub_block(raw, n, json_object_get(params, "offsets"), own);
         char *again = base64_encode(a, raw, n);
@@ -106,7 +111,8 @@ char *scrub_plan(struct arena *a, char *plan, size_t n, const char *target)
     struct own own;
     own.n = layout_mappings(own.at, MAX_MAPPINGS, true);
     json_t *root = json_loadb(plan, n, 0, NULL);
-    const char *name = json_string_value(json_object_get(json_object_get(root, "GPUProfile"), "deviceName"));
+    const char *name = json_string_value(
+        json_object_get(json_object_get(root, "GPUProfile"), "deviceName"));
     if (!root || (name && strpbrk(name, "{}")) || !scrub_kernels(a, plan, root, &own)) return NULL;
     return replace_profile(a, plan, target);
 }
@@ -120,7 +126,8 @@ bool scrub_compare(struct arena *a, char *plan, const char *other)
         unsigned char *mine, *theirs;
         size_t n_mine, n_theirs;
         if (memcmp(plan + from, other + from, at - from) != 0) return false;
-        if (!base64_decode(a, plan + at, len, &mine, &n_mine) || !base64_decode(a, other + at, len, &theirs, &n_theirs) || n_mine != n_theirs)
+        if (!base64_decode(a, plan + at, len, &mine, &n_mine) ||
+            !base64_decode(a, other + at, len, &theirs, &n_theirs) || n_mine != n_theirs)
             return false;
         for (size_t i = 0; i < n_mine; i++)
             if (mine[i] != theirs[i]) mine[i] = 0;

@@ -2,11 +2,16 @@
  *
  * cuDNN's run-time compiled engines refuse to work when libcuda.so.1 cannot be opened, though with
  * device properties they only look functions up in it. Invariant: every entry returns
- * CUDA_ERROR_NO_DEVICE (100), so nothing ever succeeds by accident; a cuInit that succeeded would make
- * the CUDA runtime go on to entries that are not here. The number of devices is written as 0: left
- * unwritten, cuDNN would go on to load its kernels. */
+ * CUDA_ERROR_NO_DEVICE (100), so nothing ever succeeds by accident; a cuInit that succeeded would
+ * make the CUDA runtime go on to entries that are not here. The number of devices is written as 0:
+ * left unwritten, cuDNN would go on to load its kernels. */
 #define NO_DEVICE 100
-#define ENTRY(name) int name(void); int name(void) { return NO_DEVICE; }
+#define ENTRY(name)       \
+    int name(void);       \
+    int name(void)        \
+    {                     \
+        return NO_DEVICE; \
+    }
 
 ENTRY(cuInit)
 ENTRY(cuDriverGetVersion)

@@ -38,8 +38,10 @@ static cudnnStatus_t set(struct cudnn *c, cudnnBackendDescriptor_t h, const stru
 {
     cudnnBackendAttributeName_t name = attributes[a->id];
     enum desc_type type = desc_attrs[a->id].type;
-    if (type == DESC_INT64) return c->cudnnBackendSetAttribute(h, name, CUDNN_TYPE_INT64, a->n, a->i);
-    if (type == DESC_DOUBLE) return c->cudnnBackendSetAttribute(h, name, CUDNN_TYPE_DOUBLE, 1, a->r);
+    if (type == DESC_INT64)
+        return c->cudnnBackendSetAttribute(h, name, CUDNN_TYPE_INT64, a->n, a->i);
+    if (type == DESC_DOUBLE)
+        return c->cudnnBackendSetAttribute(h, name, CUDNN_TYPE_DOUBLE, 1, a->r);
     if (type == DESC_FLOAT) {
         float f = (float)a->r[0];
         return c->cudnnBackendSetAttribute(h, name, CUDNN_TYPE_FLOAT, 1, &f);
@@ -76,8 +78,8 @@ static cudnnStatus_t make(struct cudnn *c, const struct desc *d, struct made *ma
     return st;
 }
 
-cudnnBackendDescriptor_t tree_build(struct cudnn *c, const struct desc_graph *g, const char **refused,
-                                    cudnnStatus_t *status)
+cudnnBackendDescriptor_t tree_build(struct cudnn *c, const struct desc_graph *g,
+                                    const char **refused, cudnnStatus_t *status)
 {
     struct made *made = NEW_N(c->arena, struct made, g->descs.n + 1);
     cudnn_listen(c);
@@ -88,15 +90,19 @@ cudnnBackendDescriptor_t tree_build(struct cudnn *c, const struct desc_graph *g,
             return NULL;
         }
     }
-    cudnnBackendDescriptor_t *list = NEW_N(c->arena, cudnnBackendDescriptor_t, g->operations.n + 1), graph;
-    for (size_t i = 0; i < g->operations.n; i++) list[i] = handle_of(made, g->descs.n, g->operations.at[i]);
+    cudnnBackendDescriptor_t *list = NEW_N(c->arena, cudnnBackendDescriptor_t, g->operations.n + 1),
+                             graph;
+    for (size_t i = 0; i < g->operations.n; i++)
+        list[i] = handle_of(made, g->descs.n, g->operations.at[i]);
     *refused = "graph";
     *status = c->cudnnBackendCreateDescriptor(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, &graph);
     if (*status == CUDNN_STATUS_SUCCESS)
-        *status = c->cudnnBackendSetAttribute(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+        *status = c->cudnnBackendSetAttribute(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS,
+                                              CUDNN_TYPE_BACKEND_DESCRIPTOR,
                                               (int64_t)g->operations.n, list);
     if (*status == CUDNN_STATUS_SUCCESS && c->handle)
-        *status = c->cudnnBackendSetAttribute(graph, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &c->handle);
+        *status = c->cudnnBackendSetAttribute(graph, CUDNN_ATTR_OPERATIONGRAPH_HANDLE,
+                                              CUDNN_TYPE_HANDLE, 1, &c->handle);
     if (*status == CUDNN_STATUS_SUCCESS) *status = c->cudnnBackendFinalize(graph);
     return *status == CUDNN_STATUS_SUCCESS ? graph : NULL;
 }

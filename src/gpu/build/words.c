@@ -27,12 +27,15 @@ static const struct word pointwise_modes[] = {
 #include "op/ops.def"
 #undef OP
     MODE_pointwise(GEN_INDEX) MODE_pointwise(LOGICAL_AND) MODE_pointwise(LOGICAL_OR)
-    MODE_pointwise(LOGICAL_NOT)
-};
+        MODE_pointwise(LOGICAL_NOT)};
 
-#define REDUCE(name) {#name, CUDNN_REDUCE_TENSOR_##name}
-static const struct word reductions[] = {REDUCE(ADD),   REDUCE(MUL),   REDUCE(MIN),   REDUCE(MAX), REDUCE(AMAX),
-                                         REDUCE(AVG),   REDUCE(NORM1), REDUCE(NORM2), REDUCE(MUL_NO_ZEROS)};
+#define REDUCE(name)                      \
+    {                                     \
+#name, CUDNN_REDUCE_TENSOR_##name \
+    }
+static const struct word reductions[] = {REDUCE(ADD),   REDUCE(MUL),   REDUCE(MIN),
+                                         REDUCE(MAX),   REDUCE(AMAX),  REDUCE(AVG),
+                                         REDUCE(NORM1), REDUCE(NORM2), REDUCE(MUL_NO_ZEROS)};
 static const struct word conv_modes[] = {{"CROSS_CORRELATION", CUDNN_CROSS_CORRELATION},
                                          {"CONVOLUTION", CUDNN_CONVOLUTION}};
 static const struct word nan_modes[] = {{"PROPAGATE_NAN", CUDNN_PROPAGATE_NAN},
@@ -73,17 +76,29 @@ static const char *by_value(struct arena *a, const struct word *words, size_t n,
     return arena_printf(a, "%d", value);
 }
 
-#define NOTE(name) {#name, CUDNN_NUMERICAL_NOTE_##name}
-static const struct word numerical[] = {
-    NOTE(TENSOR_CORE),      NOTE(DOWN_CONVERT_INPUTS), NOTE(REDUCED_PRECISION_REDUCTION),
-    NOTE(FFT),              NOTE(NONDETERMINISTIC),    NOTE(WINOGRAD),
-    NOTE(WINOGRAD_TILE_4x4), NOTE(WINOGRAD_TILE_6x6),  NOTE(WINOGRAD_TILE_13x13),
-    NOTE(STRICT_NAN_PROP)};
+#define NOTE(name)                         \
+    {                                      \
+#name, CUDNN_NUMERICAL_NOTE_##name \
+    }
+static const struct word numerical[] = {NOTE(TENSOR_CORE),
+                                        NOTE(DOWN_CONVERT_INPUTS),
+                                        NOTE(REDUCED_PRECISION_REDUCTION),
+                                        NOTE(FFT),
+                                        NOTE(NONDETERMINISTIC),
+                                        NOTE(WINOGRAD),
+                                        NOTE(WINOGRAD_TILE_4x4),
+                                        NOTE(WINOGRAD_TILE_6x6),
+                                        NOTE(WINOGRAD_TILE_13x13),
+                                        NOTE(STRICT_NAN_PROP)};
 #undef NOTE
-#define NOTE(name) {#name, CUDNN_BEHAVIOR_NOTE_##name}
-static const struct word behavior[] = {NOTE(RUNTIME_COMPILATION), NOTE(REQUIRES_FILTER_INT8x32_REORDER),
-                                       NOTE(REQUIRES_BIAS_INT8x32_REORDER),
-                                       NOTE(SUPPORTS_CUDA_GRAPH_NATIVE_API), NOTE(CUBLASLT_DEPENDENCY)};
+#define NOTE(name)                        \
+    {                                     \
+#name, CUDNN_BEHAVIOR_NOTE_##name \
+    }
+static const struct word behavior[] = {
+    NOTE(RUNTIME_COMPILATION), NOTE(REQUIRES_FILTER_INT8x32_REORDER),
+    NOTE(REQUIRES_BIAS_INT8x32_REORDER), NOTE(SUPPORTS_CUDA_GRAPH_NATIVE_API),
+    NOTE(CUBLASLT_DEPENDENCY)};
 
 const char *numerical_word(struct arena *a, int note)
 {
