@@ -18,8 +18,8 @@ static words_vec words(struct arena *a, const json_t *list)
     words_vec v = {0};
     size_t i;
     json_t *w;
-    json_array_foreach((json_t *)list, i, w) if (json_is_string(w))
-        vec_push(a, &v, arena_strdup(a, json_string_value(w)));
+    json_array_foreach((json_t *)list, i, w)
+        if (json_is_string(w)) vec_push(a, &v, arena_strdup(a, json_string_value(w)));
     return v;
 }
 
@@ -105,8 +105,7 @@ static void read_result(struct arena *a, const json_t *reply, struct build_resul
     json_t *j;
     bool differs = false;
     out->chosen = -1;
-    json_array_foreach(json_object_get(reply, "candidates"), i, j)
-    {
+    json_array_foreach(json_object_get(reply, "candidates"), i, j) {
         struct candidate c = read_candidate(a, j);
         if (c.plan && out->chosen < 0) {
             out->chosen = (int)i;
@@ -114,8 +113,7 @@ static void read_result(struct arena *a, const json_t *reply, struct build_resul
         }
         vec_push(a, &out->candidates, c);
     }
-    json_array_foreach(json_object_get(reply, "refusals"), i, j)
-    {
+    json_array_foreach(json_object_get(reply, "refusals"), i, j) {
         struct refusal r = {
             .engine = json_integer_value(json_object_get(j, "engine")),
             .status = text(a, j, "status"),
@@ -144,8 +142,7 @@ static void note_tried(struct session *s, struct diag *d, const json_t *reply, c
 {
     size_t i;
     json_t *t;
-    json_array_foreach(json_object_get(reply, "tried"), i, t)
-    {
+    json_array_foreach(json_object_get(reply, "tried"), i, t) {
         const char *error = json_string_value(json_object_get(t, "error"));
         if (strcmp(json_string_value(json_object_get(t, "lib")), lib) == 0 && error)
             diag_note(s, d, NO_SPAN, "tried '%s' (%s): %s",
@@ -205,8 +202,7 @@ static void read_tried(struct arena *a, const json_t *reply, struct gpu_probe *o
 {
     size_t i;
     json_t *t;
-    json_array_foreach(json_object_get(reply, "tried"), i, t)
-    {
+    json_array_foreach(json_object_get(reply, "tried"), i, t) {
         const char *lib = text(a, t, "lib");
         struct gpu_tried one = {strcmp(lib, "nvrtc") == 0 ? LIB_NVRTC : LIB_CUDNN,
                                 text(a, t, "where"), text(a, t, "path"), text(a, t, "error")};
@@ -218,8 +214,7 @@ static void read_devices(struct arena *a, const json_t *reply, struct gpu_probe 
 {
     size_t i;
     json_t *d;
-    json_array_foreach(json_object_get(reply, "devices"), i, d)
-    {
+    json_array_foreach(json_object_get(reply, "devices"), i, d) {
         if (i >= COUNT_OF(out->device)) break;
         struct gpu_device *g = &out->device[out->n_devices++];
         g->name = text(a, d, "name");

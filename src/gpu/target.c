@@ -100,8 +100,7 @@ static const char *check_root(struct arena *a, const json_t *root)
     const char *why = NULL, *key;
     json_t *value;
     for (size_t i = 0; !why && i < COUNT_OF(members); i++) why = check_member(a, root, &members[i]);
-    json_object_foreach((json_t *)root, key, value)
-    {
+    json_object_foreach((json_t *)root, key, value) {
         bool known = false;
         for (size_t i = 0; i < COUNT_OF(members); i++) known |= strcmp(members[i].name, key) == 0;
         if (!why && !known)

@@ -105,11 +105,10 @@ static bool known(const json_t *list, const json_t *config)
 {
     size_t i;
     json_t *k;
-    json_array_foreach(
-        (json_t *)list, i,
-        k) if (json_equal(json_object_get(k, "engine"), json_object_get(config, "engine")) &&
-               json_equal(json_object_get(k, "knobs"),
-                          json_object_get(config, "knobs"))) return true;
+    json_array_foreach((json_t *)list, i, k)
+        if (json_equal(json_object_get(k, "engine"), json_object_get(config, "engine")) &&
+            json_equal(json_object_get(k, "knobs"), json_object_get(config, "knobs")))
+            return true;
     return false;
 }
 
@@ -204,8 +203,7 @@ static cudnnStatus_t make_config(struct cudnn *c, const struct build *b,
     json_t *knobs = json_object_get(k, "knobs"), *pair;
     size_t i, n = json_array_size(knobs);
     if (n > COUNT_OF(choices)) return CUDNN_STATUS_BAD_PARAM;
-    json_array_foreach(knobs, i, pair)
-    {
+    json_array_foreach(knobs, i, pair) {
         int type = (int)json_integer_value(json_array_get(pair, 0));
         int64_t value = json_integer_value(json_array_get(pair, 1));
         choices[i] = create(c, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR);

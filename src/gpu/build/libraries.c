@@ -23,8 +23,7 @@ static void *open_first(const json_t *request, const char *lib, json_t *reply)
 {
     size_t i;
     json_t *from;
-    json_array_foreach(json_object_get(request, lib), i, from)
-    {
+    json_array_foreach(json_object_get(request, lib), i, from) {
         dlerror();
         void *h = dlopen(json_string_value(json_object_get(from, "path")), RTLD_NOW | RTLD_GLOBAL);
         const char *error = h ? NULL : dlerror();

@@ -76,17 +76,19 @@ static json_t *read_json(int fd)
     return j;
 }
 
-/* Runs the work in a child; a crash or a hang becomes a status. A real device's context does not go
- * well with another stack and another process (cudnnCreate fails there), so that work is done here.
- */
-static json_t *in_child(struct work *w, enum world world, unsigned limit_s)
+struct child {
+    pid_t pid; /* < 0: could not be started */
+    int from;
+    unsigned limit_s;
+};
+
+static struct child start_child(struct work *w, enum world world, unsigned limit_s)
 {
-    int ends[2], status = 0;
-    if (w->b->host) return on_device(w);
-    if (pipe(ends) != 0)
-        return json_pack("{s:s, s:[s]}", "status", "crash", "reasons", strerror(errno));
-    pid_t child = fork();
-    if (child == 0) {
+    struct child c = {.pid = -1, .limit_s = limit_s};
+    int ends[2];
+    if (pipe(ends) != 0) return c;
+    c.pid = fork();
+    if (c.pid == 0) {
         close(ends[0]);
         w->out = ends[1];
         alarm(limit_s);
@@ -94,16 +96,26 @@ static json_t *in_child(struct work *w, enum world world, unsigned limit_s)
         _exit(0);
     }
     close(ends[1]);
-    json_t *reply = read_json(ends[0]);
-    close(ends[0]);
-    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    c.from = ends[0];
+    return c;
+}
+
+/* The child's answer; a crash or a hang becomes a status. */
+static json_t *finish_child(struct child c)
+{
+    int status = 0;
+    if (c.pid < 0)
+        return json_pack("{s:s, s:[s]}", "status", "crash", "reasons", "no process can be started");
+    json_t *reply = read_json(c.from);
+    close(c.from);
+    while (waitpid(c.pid, &status, 0) < 0 && errno == EINTR) {
     }
     if (reply) return reply;
-    if (child > 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
         return json_pack("{s:s, s:[o]}", "status", "timeout", "reasons",
-                         json_sprintf("not done after %u s", limit_s));
+                         json_sprintf("not done after %u s", c.limit_s));
     return json_pack("{s:s, s:[o]}", "status", "crash", "reasons",
-                     child > 0 && WIFSIGNALED(status)
+                     WIFSIGNALED(status)
                          ? json_sprintf("the process ended by signal %d", WTERMSIG(status))
                          : json_sprintf("the process gave no answer"));
 }
@@ -115,8 +127,7 @@ static const char *barred(const json_t *request, const json_t *config)
 {
     json_t *numerical = json_object_get(config, "numerical"), *note;
     size_t i;
-    json_array_foreach(numerical, i, note)
-    {
+    json_array_foreach(numerical, i, note) {
         const char *word = json_string_value(note);
         if (flag(request, "deterministic") && strcmp(word, "NONDETERMINISTIC") == 0)
             return "its results may differ from run to run, which --deterministic bars";
@@ -127,22 +138,34 @@ static const char *barred(const json_t *request, const json_t *config)
     return NULL;
 }
 
-/* One plan: built in one world, and where it carries kernels' parameter blocks in the other one as
- * well, to tell what is of the plan from what lay in memory. */
-static json_t *build_in_worlds(struct work *w, unsigned limit_s)
+static bool is_compiled(const json_t *config)
 {
-    json_t *one = in_child(w, WORLD_ZERO, limit_s);
+    json_t *behavior = json_object_get(config, "behavior"), *note;
+    size_t i;
+    json_array_foreach(behavior, i, note)
+        if (strcmp(json_string_value(note), "RUNTIME_COMPILATION") == 0) return true;
+    return strcmp(text_of(config, "mode"), "lock") == 0; /* its notes are not known */
+}
+
+/* One plan. An engine that compiles at run time writes kernels' parameter blocks: its plan is built
+ * in two worlds at once, to tell what is of the plan from what lay in memory. A real device's
+ * context does not go well with another stack in another process (cudnnCreate fails there), and
+ * nobody promises the bytes of its plans: that work is done here. */
+static json_t *build_plan(struct work *w, unsigned limit_s)
+{
+    if (w->b->host) return on_device(w);
+    bool twice = is_compiled(w->config);
+    struct child first = start_child(w, WORLD_ZERO, limit_s), second = {.pid = -1};
+    if (twice) second = start_child(w, WORLD_OTHER, limit_s);
+    json_t *one = finish_child(first), *other = twice ? finish_child(second) : NULL;
     const char *plan = json_string_value(json_object_get(one, "plan"));
-    if (!plan || !strstr(plan, "\"rawData\"")) return one;
-    if (w->b->host) return one; /* of this device and driver; nobody promises its bytes */
-    json_t *other = in_child(w, WORLD_OTHER, limit_s);
-    char *mine = arena_strdup(w->c->arena, plan);
     const char *theirs = json_string_value(json_object_get(other, "plan"));
+    if (!plan || (!twice && !strstr(plan, "\"rawData\""))) return one;
+    char *mine = arena_strdup(w->c->arena, plan);
     if (theirs && scrub_compare(w->c->arena, mine, theirs))
         json_object_set_new(one, "plan", json_string(mine));
-    else
-        json_object_set_new(one, "differs",
-                            json_true()); /* in more than parameter blocks, or not compared */
+    else /* elsewhere than in parameter blocks, or there was nothing to compare with */
+        json_object_set_new(one, "differs", json_true());
     return one;
 }
 
@@ -152,7 +175,7 @@ static json_t *candidate(struct cudnn *c, struct build *b, const json_t *request
     unsigned limit = (unsigned)json_integer_value(json_object_get(request, "time_limit_s"));
     struct work w = {.c = c, .b = b, .config = config};
     json_t *one = why ? json_pack("{s:s, s:[s]}", "status", "notes", "reasons", why)
-                      : build_in_worlds(&w, limit ? limit : 300);
+                      : build_plan(&w, limit ? limit : 300);
     json_object_update(one, config);
     return one;
 }
@@ -178,7 +201,7 @@ static void build_plans(struct cudnn *c, struct build *b, const json_t *request,
                          "refusals");
     } else {
         struct work w = {.c = c, .b = b};
-        list = in_child(&w, WORLD_ZERO, 300);
+        list = b->host ? on_device(&w) : finish_child(start_child(&w, WORLD_ZERO, 300));
     }
     if (json_object_get(list, "status")) {
         const char *why = json_string_value(json_array_get(json_object_get(list, "reasons"), 0));
@@ -197,8 +220,7 @@ static void build_plans(struct cudnn *c, struct build *b, const json_t *request,
     json_array_foreach(configs, i, config) usable += barred(request, config) == NULL;
     json_object_set_new(reply, "n_supported", json_integer((json_int_t)usable));
     if (strcmp(what, "count") == 0) return;
-    json_array_foreach(configs, i, config)
-    {
+    json_array_foreach(configs, i, config) {
         json_t *one = candidate(c, b, request, config);
         json_array_append_new(candidates, one);
         if (strcmp(what, "first") == 0 && json_object_get(one, "plan")) break;

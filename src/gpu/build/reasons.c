@@ -85,8 +85,8 @@ static bool listed(const json_t *refusals, json_int_t engine)
 {
     size_t i;
     json_t *r;
-    json_array_foreach((json_t *)refusals, i, r) if (json_integer_value(json_object_get(
-                                                         r, "engine")) == engine) return true;
+    json_array_foreach((json_t *)refusals, i, r)
+        if (json_integer_value(json_object_get(r, "engine")) == engine) return true;
     return false;
 }
 

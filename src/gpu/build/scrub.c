@@ -38,8 +38,7 @@ static void scrub_block(unsigned char *raw, size_t n, const json_t *offsets, con
 {
     size_t i;
     json_t *slot;
-    json_array_foreach((json_t *)offsets, i, slot)
-    {
+    json_array_foreach((json_t *)offsets, i, slot) {
         json_int_t at = json_integer_value(json_object_get(slot, "value"));
         size_t bytes = slot_bytes(slot);
         if (at >= 0 && (size_t)at <= n && bytes <= n - (size_t)at) memset(raw + at, 0, bytes);
@@ -68,8 +67,7 @@ static bool scrub_kernels(struct arena *a, char *plan, const json_t *root, const
                                       "kernels"),
            *kernel;
     size_t i, at = 0, len = 0;
-    json_array_foreach(kernels, i, kernel)
-    {
+    json_array_foreach(kernels, i, kernel) {
         json_t *params = json_object_get(kernel, "kernelParams");
         const char *want = json_string_value(json_object_get(params, "rawData"));
         if (!want) continue;
