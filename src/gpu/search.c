@@ -187,13 +187,28 @@ json_t *search_cudnn(struct session *s, const struct gpu_search *o, bool python)
     return search(s, o->cudnn, "FGC_CUDNN", &w, python);
 }
 
+/* In the folder of the cuDNN that was named, or in that of the file. */
+static void add_beside(struct session *s, json_t *list, const char *cudnn, const struct wanted *w)
+{
+    char real[PATH_MAX];
+    if (!realpath(cudnn, real)) return; /* what it names is complained of by who opens it */
+    if (is_folder(real)) {
+        add_given(s, list, "beside cuDNN", real, w);
+        return;
+    }
+    *strrchr(real, '/') = '\0';
+    add_folder(s, list, "beside cuDNN", arena_strdup(s->arena, real), w, false);
+}
+
 json_t *search_nvrtc(struct session *s, const struct gpu_search *o, bool python)
 {
     struct wanted w = {nvrtc_names, "cuda_nvrtc"};
     json_t *list = search(s, o->cuda, "FGC_CUDA", &w, python);
-    if (!o->cuda && o->cudnn) { /* NVRTC mostly lies beside cuDNN */
+    const char *env = getenv("FGC_CUDNN");
+    const char *cudnn = o->cudnn ? o->cudnn : env && *env ? env : NULL;
+    if (!o->cuda && cudnn) { /* NVRTC mostly lies beside cuDNN */
         json_t *beside = json_array();
-        add_given(s, beside, "beside cuDNN", o->cudnn, &w);
+        add_beside(s, beside, cudnn, &w);
         json_array_extend(beside, list);
         json_decref(list);
         list = beside;
