@@ -4,6 +4,7 @@
  * alignment and kind, and every operation's kind, mode, attributes, arithmetic and operands are
  * compared with the descriptor tree; an attribute lost on the way, or one more operation, is a bug
  * of somebody and no plan. */
+#include <float.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -79,6 +80,11 @@ static void compare_tensor(struct match *m, const struct desc *d)
     if (json_integer_value(json_object_get(t, "ptrAlignment")) !=
         desc_get(d, DESC_ATTR_TENSOR_BYTE_ALIGNMENT)->i[0])
         differs(m, "tensor %s: alignment", name);
+    const json_t *vector = json_object_get(t, "vectCount"),
+                 *order = json_object_get(t, "reordering");
+    if ((vector && json_integer_value(vector) != 1) ||
+        (order && !word_is(t, "reordering", "CUDNN_TENSOR_REORDERING_", "NONE")))
+        differs(m, "tensor %s: packed elements", name);
     if (!flag_is(t, "isVirtual", desc_get(d, DESC_ATTR_TENSOR_IS_VIRTUAL)))
         differs(m, "tensor %s: virtual or not", name);
     if (!flag_is(t, "isByValue", desc_get(d, DESC_ATTR_TENSOR_IS_BY_VALUE)))
@@ -109,6 +115,9 @@ static const struct {
     {DESC_ATTR_POINTWISE_RELU_UPPER_CLIP, "upperClip", ""},
     {DESC_ATTR_POINTWISE_RELU_LOWER_CLIP_SLOPE, "lowerClipSlope", ""},
     {DESC_ATTR_POINTWISE_AXIS, "axis", ""},
+    {DESC_ATTR_POINTWISE_ELU_ALPHA, "alpha", ""},
+    {DESC_ATTR_POINTWISE_SOFTPLUS_BETA, "beta", ""},
+    {DESC_ATTR_POINTWISE_SWISH_BETA, "beta", ""},
     {DESC_ATTR_OPERATION_POINTWISE_XDESC, "X", ""},
     {DESC_ATTR_OPERATION_POINTWISE_BDESC, "B", ""},
     {DESC_ATTR_OPERATION_POINTWISE_TDESC, "T", ""},
@@ -157,6 +166,56 @@ static bool is_swapped(const struct desc *op, const json_t *node)
     bool commutes = strcmp(mode, "ADD") == 0 || strcmp(mode, "MUL") == 0 ||
                     strcmp(mode, "MIN") == 0 || strcmp(mode, "MAX") == 0;
     return commutes && b && value_is(node, "B", "", x) && value_is(node, "X", "", b);
+}
+
+/* What may be printed though nobody asked for it, and the one value that changes nothing. */
+static const struct {
+    const char *key;
+    double value;
+} defaults[] = {
+    {"alpha1", 1},    {"alpha2", 1},         {"alpha", 1},           {"beta", 1},
+    {"lowerClip", 0}, {"lowerClipSlope", 0}, {"upperClip", FLT_MAX}, {"isDeterministic", 0}};
+
+static bool is_set(const struct desc *d, enum desc_attr_id id)
+{
+    for (size_t i = 0; i < d->attrs.n; i++) {
+        const struct desc_attr *a = &d->attrs.at[i];
+        if (a->id == id) return true;
+        if (desc_attrs[a->id].type == DESC_DESCRIPTOR && a->child->kind != DESC_KIND_TENSOR &&
+            is_set(a->child, id))
+            return true;
+    }
+    return false;
+}
+
+static bool is_operand(const struct desc_attr_info *info)
+{
+    return info->type == DESC_DESCRIPTOR;
+}
+
+/* A member of the node that stands for no attribute that was set: an operand too many, or a value
+ * that is not the default. Members that this table does not know are left alone: a later cuDNN may
+ * print more. */
+static void compare_unasked(struct match *m, const struct desc *op, const json_t *node)
+{
+    const char *key;
+    json_t *v;
+    json_object_foreach((json_t *)node, key, v)
+    {
+        bool asked = false, operand = false, changes = false;
+        for (size_t k = 0; k < COUNT_OF(printed); k++) {
+            if (strcmp(printed[k].key, key) != 0) continue;
+            asked |= is_set(op, printed[k].id);
+            operand |= is_operand(&desc_attrs[printed[k].id]);
+        }
+        for (size_t k = 0; k < COUNT_OF(defaults); k++)
+            if (strcmp(defaults[k].key, key) == 0)
+                changes = json_is_boolean(v)
+                              ? json_is_true(v)
+                              : (float)json_number_value(v) != (float)defaults[k].value;
+        if (!asked && (operand || changes))
+            differs(m, "%s (%s): '%s' was not asked for", op->id, desc_kind_names[op->kind], key);
+    }
 }
 
 /* The attributes of one descriptor against the node that stands for its operation. */
@@ -209,8 +268,10 @@ static void compare_operation(struct match *m, const struct desc *op)
     snprintf(kind, sizeof kind, "CUDNN_BACKEND_%s_DESCRIPTOR", desc_kind_names[op->kind]);
     if (!node || !word_is(node, "operation", "", kind))
         differs(m, "%s (%s) is missing", op->id, desc_kind_names[op->kind]);
-    else
+    else {
         compare_attributes(m, op, op, node);
+        compare_unasked(m, op, node);
+    }
 }
 
 bool plan_matches(const char *plan, size_t n, const struct desc_graph *g, struct buf *why)
