@@ -99,6 +99,7 @@ enum op_trait {
     OPT_comparison = 2,   /* result is bool */
     OPT_compute_attr = 4, /* takes compute=T */
     OPT_anchor = 8,       /* conv, matmul, sdpa: what an epilogue hangs on */
+    OPT_cancels = 16,     /* x (1 + f(x)) with f near -1: f32 loses 2^-24 |x| of any small result */
 };
 struct op_info {
     const char *name;
