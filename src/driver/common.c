@@ -19,6 +19,16 @@ bool driver_pair(struct session *s, const char *option, const char *text, const 
     return true;
 }
 
+/* cuDNN's version where a requirement may speak of it: asking takes as long as opening cuDNN. Commands that
+ * only look at the text do not ask; there such requirements pass. */
+static int64_t library_version(struct session *s, const struct options *o, const struct source *src)
+{
+    struct gpu_search search = driver_search(o);
+    struct gpu_probe probe;
+    if (o->command != CMD_compile || !strstr(src->text, "cudnn")) return 0;
+    return gpu_probe(s, &search, false, &probe) ? probe.cudnn_version : 0;
+}
+
 struct module *driver_module(struct session *s, const struct options *o, const char *path,
                              const struct target *t)
 {
@@ -37,6 +47,7 @@ struct module *driver_module(struct session *s, const struct options *o, const c
     /* What could be read is checked for meaning too: one run tells every independent mistake. */
     if (s->n_errors > before && (ast->items.n == 0 || s->diags_full)) return NULL;
     struct sema_options so = {
+        .cudnn = t ? library_version(s, o, src) : 0,
         .defines = defines,
         .n_defines = n,
         .graphs = o->graph.at,

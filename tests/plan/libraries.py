@@ -69,9 +69,23 @@ def main():
         expect("only libcudnn.so.9 itself", compile_example(folder, "conv_bias_relu", "--cudnn", alone), 3, "its part cannot be opened", "libcudnn_graph")
         r = run("check", os.path.join(TOP, "examples", "linear_amax", "linear_amax.fg"), env={"FGC_CUDNN": folder})
         expect("check needs no cuDNN", (r.returncode, r.stderr, True), 0)
+        requirement(folder)
         hidden(folder, nvrtc)
     print(f"{totals['passed']} passed, {totals['failed']} failed, {totals['skipped']} skipped")
     return 1 if totals["failed"] else 0
+
+
+def requirement(folder):
+    """`require cudnn` is checked against the library that compiles."""
+    for version, status in (("9, 10", 0), ("9, 99", 1)):
+        spec, out = os.path.join(folder, "require.fg"), os.path.join(folder, "x.plan")
+        with open(spec, "w") as f:
+            f.write(f"fg 1\n\ngraph g() {{\n    require cudnn >= version({version})\n    input  x : f32[1, 64, 64]\n"
+                    "    output y : f32[1, 64, 64]\n\n    y = relu(x)\n}\n")
+        if os.path.exists(out):
+            os.remove(out)
+        r = run(spec, "-o", out, "-q")
+        expect(f"require cudnn >= version({version})", (r.returncode, r.stderr, os.path.exists(out)), status, *["require-failed"] * status)
 
 
 def hidden(folder, nvrtc):
