@@ -194,14 +194,52 @@ static void compact_values(struct graph *g)
     g->values.n = n;
 }
 
+/* True when producers stand before their readers already, which most passes leave so. */
+static bool in_order(const struct graph *g)
+{
+    for (size_t i = 0; i < g->ops.n; i++) {
+        const struct op *op = g->ops.at[i];
+        for (int k = 0; k < ops[op->id].n_in; k++) {
+            const struct op *p = op->in[k]->producer;
+            if (p && ((size_t)p->index >= i || g->ops.at[p->index] != p)) return false;
+        }
+    }
+    return true;
+}
+
+/* Drops dead ops from ops in order: whoever reads stands behind, so one walk from the end knows. */
+static void drop_dead(struct arena *a, struct graph *g)
+{
+    struct arena_mark mark = arena_mark(a);
+    unsigned char *live = NEW_N(a, unsigned char, g->ops.n + 1);
+    for (size_t i = 0; i < g->outputs.n; i++)
+        if (g->outputs.at[i]->producer) live[g->outputs.at[i]->producer->index] = 1;
+    for (size_t i = g->ops.n; i > 0; i--) {
+        const struct op *op = g->ops.at[i - 1];
+        for (int k = 0; live[i - 1] && k < ops[op->id].n_in; k++)
+            if (op->in[k]->producer) live[op->in[k]->producer->index] = 1;
+    }
+    size_t n = 0;
+    for (size_t i = 0; i < g->ops.n; i++) {
+        if (!live[i]) continue;
+        g->ops.at[i]->index = (int)n;
+        g->ops.at[n++] = g->ops.at[i];
+    }
+    g->ops.n = n;
+    arena_rewind(a, mark);
+}
+
 void ir_sort(struct arena *a, struct graph *g)
 {
     size_t n_ops = g->ops.n, n = 0;
-    if (n_ops > 0) {
+    for (size_t i = 0; i < n_ops; i++) g->ops.at[i]->index = (int)i;
+    if (in_order(g)) {
+        drop_dead(a, g);
+    } else {
+        struct arena_mark mark = arena_mark(a);
         struct op **todo = NEW_N(a, struct op *, n_ops), **order = NEW_N(a, struct op *, n_ops);
         unsigned char *live = NEW_N(a, unsigned char, n_ops),
                       *state = NEW_N(a, unsigned char, n_ops);
-        for (size_t i = 0; i < n_ops; i++) g->ops.at[i]->index = (int)i;
         mark_live(g, todo, live);
         for (size_t i = 0; i < n_ops; i++)
             if (live[i] && state[i] == 0) place(g->ops.at[i], todo, state, order, &n);
@@ -210,6 +248,7 @@ void ir_sort(struct arena *a, struct graph *g)
             order[i]->index = (int)i;
         }
         g->ops.n = n;
+        arena_rewind(a, mark);
     }
     compact_values(g);
 }
