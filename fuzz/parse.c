@@ -1,9 +1,10 @@
 /* parse: bytes in, no crash; what parses is printed, read again and printed again, and must agree.
  *
  * Usage: fuzz-parse [-n RUNS] [-s SEED] FILE...
- * Every file is tried as it is, then RUNS mixtures of them. Invariant checked for each input without
- * an error: the printed text parses to the same tree, printing it again changes nothing, and no
- * comment is lost or moved past another. With -DLIBFUZZER the same check is a libFuzzer target. */
+ * Every file is tried as it is, then RUNS mixtures of them. Invariant checked for each input
+ * without an error: the printed text parses to the same tree, printing it again changes nothing,
+ * and no comment is lost or moved past another. With -DLIBFUZZER the same check is a libFuzzer
+ * target. */
 #include <stdlib.h>
 
 #include "ast/ast.h"
@@ -17,11 +18,12 @@ static void comments_of(const struct ast *a, struct buf *out)
     }
 }
 
-static void must_equal(const char *what, const struct buf *a, const struct buf *b, const char *text, size_t n)
+static void must_equal(const char *what, const struct buf *a, const struct buf *b, const char *text,
+                       size_t n)
 {
     if (a->n == b->n && (a->n == 0 || memcmp(a->at, b->at, a->n) == 0)) return;
-    fprintf(stderr, "fuzz-parse: %s differ\n---- input\n%.*s\n---- one\n%s\n---- other\n%s\n", what, (int)n, text,
-            a->at ? a->at : "", b->at ? b->at : "");
+    fprintf(stderr, "fuzz-parse: %s differ\n---- input\n%.*s\n---- one\n%s\n---- other\n%s\n", what,
+            (int)n, text, a->at ? a->at : "", b->at ? b->at : "");
     abort();
 }
 
@@ -32,8 +34,9 @@ static void check_print(struct session *s, const struct ast *first, const char *
     struct source *src = source_add(s, "printed", one.at, one.n);
     struct ast *second = ast_parse(s, src);
     if (s->n_errors) {
-        fprintf(stderr, "fuzz-parse: the printed text does not parse\n---- input\n%.*s\n---- printed\n%s\n", (int)n, text,
-                one.at);
+        fprintf(stderr,
+                "fuzz-parse: the printed text does not parse\n---- input\n%.*s\n---- printed\n%s\n",
+                (int)n, text, one.at);
         diag_flush(s, stderr);
         abort();
     }
@@ -91,11 +94,70 @@ static size_t below(size_t n)
 }
 
 static const char *const pieces[] = {
-    "\n", "\r\n", "\r", " ", "\t", "# note\n", " # note", "(", ")", "[", "]", "{", "}", ",", ":", "=", "|>", "|> relu",
-    "-", "not ", " and ", " or ", " in ", "==", "<", "+", "*", "//", "%", ".", "...", "_", "1", "0x1f", "1e3", "0.5", "1e999",
-    "007", "\"s\"", "\"", "\\", ";", "x", "graph", "fn", "epilogue", "input ", "output ", "scalar ", "const ", "compute ",
-    "require ", "return ", "import ", "fg ", "((((", "]]", "\xef\xbb\xbf", "\xc3\xa9", "\xff", "x = 1\n",
-    "const c = [1, 2,]\n", "a, _ = f(x, y=2)\n", "x : f32[...] order(0, 1) = y\n",
+    "\n",
+    "\r\n",
+    "\r",
+    " ",
+    "\t",
+    "# note\n",
+    " # note",
+    "(",
+    ")",
+    "[",
+    "]",
+    "{",
+    "}",
+    ",",
+    ":",
+    "=",
+    "|>",
+    "|> relu",
+    "-",
+    "not ",
+    " and ",
+    " or ",
+    " in ",
+    "==",
+    "<",
+    "+",
+    "*",
+    "//",
+    "%",
+    ".",
+    "...",
+    "_",
+    "1",
+    "0x1f",
+    "1e3",
+    "0.5",
+    "1e999",
+    "007",
+    "\"s\"",
+    "\"",
+    "\\",
+    ";",
+    "x",
+    "graph",
+    "fn",
+    "epilogue",
+    "input ",
+    "output ",
+    "scalar ",
+    "const ",
+    "compute ",
+    "require ",
+    "return ",
+    "import ",
+    "fg ",
+    "((((",
+    "]]",
+    "\xef\xbb\xbf",
+    "\xc3\xa9",
+    "\xff",
+    "x = 1\n",
+    "const c = [1, 2,]\n",
+    "a, _ = f(x, y=2)\n",
+    "x : f32[...] order(0, 1) = y\n",
 };
 
 /* Cuts, doubles, inserts and swaps at random. */

@@ -12,12 +12,12 @@
 
 struct expr;
 
-struct name {            /* an identifier where it stands */
-    const char *text;    /* interned */
+struct name {         /* an identifier where it stands */
+    const char *text; /* interned */
     struct span span;
 };
 struct arg {
-    struct name name;    /* text NULL: positional */
+    struct name name; /* text NULL: positional */
     struct expr *value;
 };
 typedef VEC(struct arg) args_vec;
@@ -38,81 +38,103 @@ enum expr_kind {
     EXPR_PAREN,  /* right; kept so that the printer can keep it */
 };
 enum ast_op {
-    AST_ADD, AST_SUB, AST_MUL, AST_DIV, AST_FLOORDIV, AST_MOD, AST_EQ, AST_NE, AST_LT, AST_LE,
-    AST_GT, AST_GE, AST_AND, AST_OR, AST_NOT, AST_NEG, N_AST_OPS
+    AST_ADD,
+    AST_SUB,
+    AST_MUL,
+    AST_DIV,
+    AST_FLOORDIV,
+    AST_MOD,
+    AST_EQ,
+    AST_NE,
+    AST_LT,
+    AST_LE,
+    AST_GT,
+    AST_GE,
+    AST_AND,
+    AST_OR,
+    AST_NOT,
+    AST_NEG,
+    N_AST_OPS
 };
 struct expr {
     enum expr_kind kind;
     enum ast_op op;
     bool has_parens;
-    struct span span;      /* the whole expression */
-    struct span op_span;   /* the operator's token; for EXPR_CHAIN the |> */
-    names_vec path;        /* NAME, CALL, CHAIN: act.gelu is two names */
+    struct span span;    /* the whole expression */
+    struct span op_span; /* the operator's token; for EXPR_CHAIN the |> */
+    names_vec path;      /* NAME, CALL, CHAIN: act.gelu is two names */
     int64_t i;
     double r;
-    const char *literal;   /* INT, REAL: its text as written */
+    const char *literal; /* INT, REAL: its text as written */
     struct expr *left, *right;
     exprs_vec items;
     args_vec args;
 };
 
-struct clause {            /* channels_last, order(0, 2, 1), strides(...), align(n) ... */
+struct clause { /* channels_last, order(0, 2, 1), strides(...), align(n) ... */
     struct name name;
     bool has_parens;
     args_vec args;
     struct span span;
 };
 struct type_expr {
-    struct name elem;      /* element type or parameter name */
+    struct name elem; /* element type or parameter name */
     bool has_brackets;
-    bool infer_all;        /* [...] */
-    exprs_vec dims;        /* NULL entry: _ */
+    bool infer_all; /* [...] */
+    exprs_vec dims; /* NULL entry: _ */
     VEC(struct span) dim_spans;
     VEC(struct clause) clauses;
     struct span span;
 };
 
 enum stmt_kind {
-    STMT_ERROR, STMT_INPUT, STMT_OUTPUT, STMT_SCALAR, STMT_CONST, STMT_COMPUTE, STMT_REQUIRE,
-    STMT_BIND, STMT_RETURN,
+    STMT_ERROR,
+    STMT_INPUT,
+    STMT_OUTPUT,
+    STMT_SCALAR,
+    STMT_CONST,
+    STMT_COMPUTE,
+    STMT_REQUIRE,
+    STMT_BIND,
+    STMT_RETURN,
 };
 struct stmt {
     enum stmt_kind kind;
     struct span span;
-    names_vec names;           /* INPUT OUTPUT SCALAR CONST COMPUTE: declared; BIND: targets ("_" skips) */
-    struct type_expr *type;    /* INPUT OUTPUT SCALAR; BIND when annotated; else NULL */
-    struct expr *value;        /* SCALAR (may be NULL), CONST, REQUIRE, BIND */
-    exprs_vec results;         /* RETURN */
-    const char *doc;           /* comments directly above, inside, and at the end of its last line, '#'
-                                  dropped; or NULL. Of a graph or function: of its head */
+    names_vec names; /* INPUT OUTPUT SCALAR CONST COMPUTE: declared; BIND: targets ("_" skips) */
+    struct type_expr *type; /* INPUT OUTPUT SCALAR; BIND when annotated; else NULL */
+    struct expr *value;     /* SCALAR (may be NULL), CONST, REQUIRE, BIND */
+    exprs_vec results;      /* RETURN */
+    const char *doc;        /* comments directly above, inside, and at the end of its last line, '#'
+                               dropped; or NULL. Of a graph or function: of its head */
 };
 
 struct param {
     struct name name;
-    struct expr *def;          /* = expr, or NULL */
-    struct expr *choices;      /* in [..], or NULL; graphs only */
+    struct expr *def;     /* = expr, or NULL */
+    struct expr *choices; /* in [..], or NULL; graphs only */
 };
 enum item_kind { ITEM_ERROR, ITEM_IMPORT, ITEM_CONST, ITEM_GRAPH, ITEM_FN, ITEM_EPILOGUE };
 struct item {
     enum item_kind kind;
     struct span span;
-    struct span head;          /* GRAPH FN EPILOGUE: up to the body's '{', included */
-    struct name name;          /* CONST GRAPH FN EPILOGUE */
-    names_vec import_path;     /* IMPORT std.act */
-    const char *import_file;   /* IMPORT "x.fg" */
-    struct expr *value;        /* CONST */
+    struct span head;        /* GRAPH FN EPILOGUE: up to the body's '{', included */
+    struct name name;        /* CONST GRAPH FN EPILOGUE */
+    names_vec import_path;   /* IMPORT std.act */
+    const char *import_file; /* IMPORT "x.fg" */
+    struct expr *value;      /* CONST */
     VEC(struct param) params;
     VEC(struct stmt *) body;
     const char *doc;
 };
 
 struct comment {
-    struct span span;          /* from '#' to the end of the line, line end excluded */
-    bool own_line;             /* nothing but blanks before it */
+    struct span span; /* from '#' to the end of the line, line end excluded */
+    bool own_line;    /* nothing but blanks before it */
 };
 struct ast {
     struct source *source;
-    int64_t version;           /* fg N */
+    int64_t version; /* fg N */
     VEC(struct item *) items;
     VEC(struct comment) comments; /* in order */
 };

@@ -1,7 +1,7 @@
 /* build: the node builders that grammar actions call; each makes one node and checks nothing.
  *
- * Invariant: nodes and what they hold live in the session's arena; the lists that carry parts from one
- * action to the next live in the scratch arena, and only their storage outlives parsing. */
+ * Invariant: nodes and what they hold live in the session's arena; the lists that carry parts from
+ * one action to the next live in the scratch arena, and only their storage outlives parsing. */
 #include "ast/front.h"
 
 struct names *ast_name(struct front *f, struct names *l, const char *text, struct span at)
@@ -64,7 +64,8 @@ void ast_import_file(struct front *f, struct span at, const char *file)
     item(f, ITEM_IMPORT, at)->import_file = file;
 }
 
-void ast_const_item(struct front *f, struct span at, const char *name, struct span name_at, struct expr *e)
+void ast_const_item(struct front *f, struct span at, const char *name, struct span name_at,
+                    struct expr *e)
 {
     struct item *i = item(f, ITEM_CONST, at);
     i->name = (struct name){name, name_at};
@@ -226,7 +227,8 @@ struct expr *ast_path(struct front *f, struct span at, const struct names *path)
     return e;
 }
 
-struct expr *ast_call(struct front *f, struct span at, const struct names *path, const struct args *args)
+struct expr *ast_call(struct front *f, struct span at, const struct names *path,
+                      const struct args *args)
 {
     struct expr *e = expr(f, EXPR_CALL, at);
     e->path = path->v;

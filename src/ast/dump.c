@@ -4,10 +4,10 @@
 #include <inttypes.h>
 
 const char *const ast_op_names[N_AST_OPS] = {
-    [AST_ADD] = "+",  [AST_SUB] = "-",  [AST_MUL] = "*",    [AST_DIV] = "/",  [AST_FLOORDIV] = "//",
-    [AST_MOD] = "%",  [AST_EQ] = "==",  [AST_NE] = "!=",    [AST_LT] = "<",   [AST_LE] = "<=",
-    [AST_GT] = ">",   [AST_GE] = ">=",  [AST_AND] = "and",  [AST_OR] = "or",  [AST_NOT] = "not",
-    [AST_NEG] = "-",
+    [AST_ADD] = "+",       [AST_SUB] = "-", [AST_MUL] = "*",   [AST_DIV] = "/",
+    [AST_FLOORDIV] = "//", [AST_MOD] = "%", [AST_EQ] = "==",   [AST_NE] = "!=",
+    [AST_LT] = "<",        [AST_LE] = "<=", [AST_GT] = ">",    [AST_GE] = ">=",
+    [AST_AND] = "and",     [AST_OR] = "or", [AST_NOT] = "not", [AST_NEG] = "-",
 };
 
 static void path(const names_vec *p, struct buf *out)
@@ -15,8 +15,8 @@ static void path(const names_vec *p, struct buf *out)
     for (size_t i = 0; i < p->n; i++) buf_printf(out, "%s%s", i ? "." : "", p->at[i].text);
 }
 
-/* What is still to be printed: a text, an expression, or one whose left operand is printed. A stack of
- * these stands for recursion: chains may be very long. */
+/* What is still to be printed: a text, an expression, or one whose left operand is printed. A stack
+ * of these stands for recursion: chains may be very long. */
 struct piece {
     const char *text;
     const struct expr *e;
@@ -50,7 +50,10 @@ static void push_args(struct arena *a, pieces_vec *todo, const args_vec *args)
 
 static const char *prefix_of(const struct expr *e)
 {
-    return e->kind == EXPR_CHAIN ? "|>" : e->kind == EXPR_IN ? "in" : e->kind == EXPR_PAREN ? "paren" : ast_op_names[e->op];
+    return e->kind == EXPR_CHAIN   ? "|>"
+           : e->kind == EXPR_IN    ? "in"
+           : e->kind == EXPR_PAREN ? "paren"
+                                   : ast_op_names[e->op];
 }
 
 /* Prints the beginning of what is not the left operand, and pushes the rest. */
@@ -155,9 +158,9 @@ static void doc(const char *text, struct buf *out)
 static void stmt(const struct stmt *s, struct buf *out)
 {
     static const char *const words[] = {
-        [STMT_ERROR] = "error",     [STMT_INPUT] = "input",     [STMT_OUTPUT] = "output",
-        [STMT_SCALAR] = "scalar",   [STMT_CONST] = "const",     [STMT_COMPUTE] = "compute",
-        [STMT_REQUIRE] = "require", [STMT_BIND] = "bind",       [STMT_RETURN] = "return",
+        [STMT_ERROR] = "error",     [STMT_INPUT] = "input", [STMT_OUTPUT] = "output",
+        [STMT_SCALAR] = "scalar",   [STMT_CONST] = "const", [STMT_COMPUTE] = "compute",
+        [STMT_REQUIRE] = "require", [STMT_BIND] = "bind",   [STMT_RETURN] = "return",
     };
     buf_printf(out, "  %s", words[s->kind]);
     for (size_t i = 0; i < s->names.n; i++) buf_printf(out, " %s", s->names.at[i].text);
@@ -177,8 +180,8 @@ static void stmt(const struct stmt *s, struct buf *out)
 static void item(const struct item *it, struct buf *out)
 {
     static const char *const words[] = {
-        [ITEM_ERROR] = "error", [ITEM_IMPORT] = "import",     [ITEM_CONST] = "const",
-        [ITEM_GRAPH] = "graph", [ITEM_FN] = "fn",             [ITEM_EPILOGUE] = "epilogue",
+        [ITEM_ERROR] = "error", [ITEM_IMPORT] = "import", [ITEM_CONST] = "const",
+        [ITEM_GRAPH] = "graph", [ITEM_FN] = "fn",         [ITEM_EPILOGUE] = "epilogue",
     };
     buf_puts(out, words[it->kind]);
     if (it->name.text) buf_printf(out, " %s", it->name.text);

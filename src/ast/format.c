@@ -1,7 +1,7 @@
 /* format: the canonical text of a file: statements, items, comments and empty lines.
  *
- * Invariant: every comment is kept, in order; formatting what was formatted changes nothing. A run of
- * declarations lines up like a table; graphs and functions stand apart by an empty line. */
+ * Invariant: every comment is kept, in order; formatting what was formatted changes nothing. A run
+ * of declarations lines up like a table; graphs and functions stand apart by an empty line. */
 #include "ast/format.h"
 
 #include <inttypes.h>
@@ -54,8 +54,8 @@ static void comments_before(struct writer *w, uint32_t begin, int indent)
     }
 }
 
-/* Comments inside a statement would get lost in its new line breaks: they go above it. Its line's own
- * comment stays behind it. */
+/* Comments inside a statement would get lost in its new line breaks: they go above it. Its line's
+ * own comment stays behind it. */
 static void lead_in(struct writer *w, struct span at, int indent, bool may_blank)
 {
     size_t before = w->comment;
@@ -109,8 +109,8 @@ static void put_names(struct writer *w, const names_vec *names)
     }
 }
 
-/* How a run of declarations lines up: widths of names, of types up to the clauses, and of each axis's
- * dim where all dims of the run are names. What is wider than MOST stands for itself. */
+/* How a run of declarations lines up: widths of names, of types up to the clauses, and of each
+ * axis's dim where all dims of the run are names. What is wider than MOST stands for itself. */
 struct columns {
     size_t names, heads, n_dims, dim[8];
 };
@@ -196,7 +196,8 @@ static void widen(size_t *width, size_t n)
     if (n <= MOST && n > *width) *width = n;
 }
 
-/* True when t's dims are names, as many as in the run's first type, and begin in the same column. */
+/* True when t's dims are names, as many as in the run's first type, and begin in the same column.
+ */
 static bool is_table_row(const struct type_expr *t, const struct type_expr *first)
 {
     size_t n_dims = first->dims.n;
@@ -242,7 +243,8 @@ static struct columns columns_of(const struct writer *w, const struct item *it, 
 
 static void put_declaration(struct writer *w, const struct stmt *s, const struct columns *c)
 {
-    static const char *const words[] = {[STMT_INPUT] = "input  ", [STMT_OUTPUT] = "output ", [STMT_SCALAR] = "scalar "};
+    static const char *const words[] = {
+        [STMT_INPUT] = "input  ", [STMT_OUTPUT] = "output ", [STMT_SCALAR] = "scalar "};
     buf_puts(w->out, words[s->kind]);
     size_t at = w->out->n;
     put_names(w, &s->names);
@@ -363,14 +365,16 @@ static void put_string(const char *text, struct buf *out)
 
 static void put_callable(struct writer *w, const struct item *it)
 {
-    static const char *const words[] = {[ITEM_GRAPH] = "graph", [ITEM_FN] = "fn", [ITEM_EPILOGUE] = "epilogue"};
+    static const char *const words[] = {
+        [ITEM_GRAPH] = "graph", [ITEM_FN] = "fn", [ITEM_EPILOGUE] = "epilogue"};
     uint32_t brace = it->head.end, end = it->span.end;
     w->apart = true;
     lead_in(w, it->head, 0, true);
     buf_printf(w->out, "%s %s", words[it->kind], it->name.text);
     put_params(w, it);
     lead_out(w, brace);
-    w->done = brace; /* an empty line after the brace is dropped: the body's first lead-in adds none */
+    w->done =
+        brace; /* an empty line after the brace is dropped: the body's first lead-in adds none */
     put_body(w, it);
     comments_before(w, end, STEP);
     buf_puts(w->out, "}");

@@ -10,10 +10,10 @@ enum { WIDTH = 100, STEP = 4 };
 struct writer {
     const struct ast *ast;
     struct buf *out;
-    size_t line_at;   /* where the current line starts in out */
-    size_t comment;   /* next to print */
-    uint32_t done;    /* source offset up to which everything is printed */
-    bool apart;       /* an empty line is due before whatever comes next */
+    size_t line_at; /* where the current line starts in out */
+    size_t comment; /* next to print */
+    uint32_t done;  /* source offset up to which everything is printed */
+    bool apart;     /* an empty line is due before whatever comes next */
 };
 
 void format_new_line(struct writer *w, int indent);

@@ -2,8 +2,8 @@
  *
  * Invariant: the text depends on the tree alone, so printing what was printed changes nothing. An
  * expression that does not fit is broken before the operators of its loosest level; a call or list
- * that is still too long takes one argument a line. Left operands are walked by loops, for chains may
- * be very long. */
+ * that is still too long takes one argument a line. Left operands are walked by loops, for chains
+ * may be very long. */
 #include "ast/format.h"
 
 typedef VEC(const struct expr *) spine_vec;
@@ -104,7 +104,8 @@ static void put_operator(const struct expr *e, bool named, struct buf *out)
 }
 
 /* Prints the beginning of e without its left operand, and pushes the rest. */
-static void begin_tail(struct arena *a, pieces_vec *todo, const struct expr *e, bool named, struct buf *out)
+static void begin_tail(struct arena *a, pieces_vec *todo, const struct expr *e, bool named,
+                       struct buf *out)
 {
     switch (e->kind) {
     case EXPR_ERROR: break;
@@ -184,7 +185,8 @@ size_t format_column(const struct writer *w)
     return w->out->n - w->line_at;
 }
 
-static bool fits(const struct writer *w, const struct expr *e, bool named, bool only_tail, size_t reserve)
+static bool fits(const struct writer *w, const struct expr *e, bool named, bool only_tail,
+                 size_t reserve)
 {
     struct buf b = {0};
     flat(e, named, only_tail, &b);
@@ -198,10 +200,10 @@ enum { MOST_BROKEN = 24 };
 
 /* Where an expression goes. */
 struct room {
-    int indent;      /* of the line that it begins on */
-    int depth;       /* of what is broken around it */
-    size_t reserve;  /* columns to leave for what follows it */
-    bool named;      /* in the value of a named argument */
+    int indent;     /* of the line that it begins on */
+    int depth;      /* of what is broken around it */
+    size_t reserve; /* columns to leave for what follows it */
+    bool named;     /* in the value of a named argument */
 };
 
 static void print_expr(struct writer *w, const struct expr *e, struct room r);
@@ -221,7 +223,8 @@ static void print_lines(struct writer *w, const struct expr *e, struct room r)
 {
     bool list = e->kind == EXPR_LIST, fills = is_plain_list(e);
     size_t n = list ? e->items.n : e->args.n;
-    struct room inner = {.indent = r.indent + STEP, .depth = r.depth + 1, .reserve = 1, .named = r.named};
+    struct room inner = {
+        .indent = r.indent + STEP, .depth = r.depth + 1, .reserve = 1, .named = r.named};
     buf_puts(w->out, list ? "[" : "(");
     for (size_t i = 0; i < n; i++) {
         const struct arg *arg = list ? NULL : &e->args.at[i];

@@ -13,24 +13,34 @@ struct literal {
     double r;
 };
 struct token {
-    int kind;             /* TOK_... ; 0 ends the text */
+    int kind; /* TOK_... ; 0 ends the text */
     struct span span;
-    const char *text;     /* NAME, STRING, INT, REAL */
+    const char *text; /* NAME, STRING, INT, REAL */
     int64_t i;
     double r;
-    uint32_t column;      /* bytes of white space before it when it starts a line, else UINT32_MAX */
+    uint32_t column; /* bytes of white space before it when it starts a line, else UINT32_MAX */
 };
 
-struct names { names_vec v; };
-struct args { args_vec v; };
-struct exprs { exprs_vec v; };
-struct stmts { VEC(struct stmt *) v; };
-struct params { VEC(struct param) v; };
+struct names {
+    names_vec v;
+};
+struct args {
+    args_vec v;
+};
+struct exprs {
+    exprs_vec v;
+};
+struct stmts {
+    VEC(struct stmt *) v;
+};
+struct params {
+    VEC(struct param) v;
+};
 
 struct open_bracket {
-    int kind;             /* TOK_LPAREN or TOK_LBRACKET */
+    int kind; /* TOK_LPAREN or TOK_LBRACKET */
     struct span span;
-    int prefix;           /* length of the run of prefix operators before it */
+    int prefix; /* length of the run of prefix operators before it */
 };
 struct front {
     struct session *session;
@@ -42,21 +52,22 @@ struct front {
 
     /* scanner */
     void *scanner;
-    uint32_t begin, end;  /* of the current token, offsets in the text */
-    bool stop;            /* nothing more is to be scanned */
-    int scanned;          /* kind scanned last */
-    struct token made;    /* value of the token the scanner is returning */
+    uint32_t begin, end; /* of the current token, offsets in the text */
+    bool stop;           /* nothing more is to be scanned */
+    int scanned;         /* kind scanned last */
+    struct token made;   /* value of the token the scanner is returning */
 
     /* token filter */
-    VEC(struct token) tokens; /* scanned and not yet handed out from `next` on; before it, old ones */
+    VEC(struct token)
+    tokens; /* scanned and not yet handed out from `next` on; before it, old ones */
     size_t next;
-    int last;             /* kind handed out last */
+    int last; /* kind handed out last */
     struct span last_span;
     VEC(struct open_bracket) open;
-    int prefix;           /* current run of prefix operators */
-    int depth;            /* open brackets and prefix runs together */
+    int prefix; /* current run of prefix operators */
+    int depth;  /* open brackets and prefix runs together */
     uint32_t statement_column;
-    struct span body;     /* the '{' of the body that is open; NO_SPAN between bodies */
+    struct span body;        /* the '{' of the body that is open; NO_SPAN between bodies */
     VEC(struct token) queue; /* inserted tokens, to be handed out first */
     size_t queue_next;
     bool given_up;
@@ -96,7 +107,8 @@ struct stmts *ast_stmt_add(struct front *f, struct stmts *l, struct stmt *s);
 
 void ast_import_path(struct front *f, struct span at, struct names *path);
 void ast_import_file(struct front *f, struct span at, const char *file);
-void ast_const_item(struct front *f, struct span at, const char *name, struct span name_at, struct expr *e);
+void ast_const_item(struct front *f, struct span at, const char *name, struct span name_at,
+                    struct expr *e);
 void ast_item(struct front *f, enum item_kind kind, struct span at, const char *name,
               struct span name_at, struct params *p, struct span body_at, struct stmts *body);
 void ast_error_item(struct front *f, struct span at);
@@ -124,7 +136,8 @@ struct expr *ast_unary(struct front *f, struct span at, enum ast_op op, struct s
 struct expr *ast_in(struct front *f, struct span at, struct span op_at, struct expr *left,
                     struct expr *list);
 struct expr *ast_path(struct front *f, struct span at, const struct names *path);
-struct expr *ast_call(struct front *f, struct span at, const struct names *path, const struct args *args);
+struct expr *ast_call(struct front *f, struct span at, const struct names *path,
+                      const struct args *args);
 struct expr *ast_int(struct front *f, struct span at, struct literal v);
 struct expr *ast_real(struct front *f, struct span at, struct literal v);
 struct expr *ast_list(struct front *f, struct span at, const struct exprs *items);

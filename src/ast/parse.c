@@ -11,7 +11,8 @@
 
 void front_too_deep(struct front *f, struct span at)
 {
-    diag(f->session, DIAG_nesting, at, "nested more than %d levels deep; nothing after this is read", MAX_NESTING);
+    diag(f->session, DIAG_nesting, at,
+         "nested more than %d levels deep; nothing after this is read", MAX_NESTING);
 }
 
 static bool has(const int *set, size_t n, int symbol)
@@ -21,17 +22,20 @@ static bool has(const int *set, size_t n, int symbol)
     return false;
 }
 
-/* "an expression" stands for its many first tokens, "an operator" for the binary ones, "a statement"
- * and "a declaration" for the words that begin one. */
+/* "an expression" stands for its many first tokens, "an operator" for the binary ones, "a
+ * statement" and "a declaration" for the words that begin one. */
 static void describe(const int *expected, size_t n, struct buf *out)
 {
-    static const int starts[] = {TOK_NAME, TOK_INT, TOK_REAL, TOK_LPAREN, TOK_LBRACKET, TOK_MINUS, TOK_NOT};
-    static const int binary[] = {TOK_CHAIN, TOK_OR, TOK_AND, TOK_IN, TOK_EQ, TOK_NE, TOK_LE, TOK_GE, TOK_LT,
-                                 TOK_GT, TOK_FLOORDIV, TOK_PLUS, TOK_MINUS, TOK_TIMES, TOK_SLASH,
-                                 TOK_PERCENT, TOK_DOT};
+    static const int starts[] = {TOK_NAME,     TOK_INT,   TOK_REAL, TOK_LPAREN,
+                                 TOK_LBRACKET, TOK_MINUS, TOK_NOT};
+    static const int binary[] = {TOK_CHAIN,    TOK_OR,   TOK_AND,   TOK_IN,    TOK_EQ,
+                                 TOK_NE,       TOK_LE,   TOK_GE,    TOK_LT,    TOK_GT,
+                                 TOK_FLOORDIV, TOK_PLUS, TOK_MINUS, TOK_TIMES, TOK_SLASH,
+                                 TOK_PERCENT,  TOK_DOT};
     if (has(expected, n, TOK_RETURN) || has(expected, n, TOK_GRAPH)) {
-        buf_puts(out, has(expected, n, TOK_RETURN) ? ", expected a statement or '}'"
-                                                   : ", expected 'graph', 'fn', 'epilogue', 'const' or 'import'");
+        buf_puts(out, has(expected, n, TOK_RETURN)
+                          ? ", expected a statement or '}'"
+                          : ", expected 'graph', 'fn', 'epilogue', 'const' or 'import'");
         return;
     }
     const char *words[128];
@@ -41,7 +45,8 @@ static void describe(const int *expected, size_t n, struct buf *out)
     if (expression) words[n_words++] = "an expression";
     for (size_t i = 0; i < n; i++) {
         bool folded = (expression && has(starts, COUNT_OF(starts), expected[i])) ||
-                      (infix && (has(binary, COUNT_OF(binary), expected[i]) || expected[i] == TOK_LPAREN));
+                      (infix &&
+                       (has(binary, COUNT_OF(binary), expected[i]) || expected[i] == TOK_LPAREN));
         if (!folded && n_words < 127) words[n_words++] = front_symbol_name(expected[i]);
     }
     if (infix && n_words < 4) words[n_words++] = "an operator";
@@ -65,8 +70,8 @@ static void describe_found(const struct front *f, struct span at, int found, str
 void front_unexpected(struct front *f, struct span at, int found, const int *expected, size_t n)
 {
     static const int compare[] = {TOK_EQ, TOK_NE, TOK_LE, TOK_GE, TOK_LT, TOK_GT, TOK_IN};
-    static const int arithmetic[] = {TOK_PLUS, TOK_MINUS, TOK_TIMES, TOK_SLASH, TOK_FLOORDIV, TOK_PERCENT,
-                                     TOK_AND, TOK_OR};
+    static const int arithmetic[] = {TOK_PLUS,     TOK_MINUS,   TOK_TIMES, TOK_SLASH,
+                                     TOK_FLOORDIV, TOK_PERCENT, TOK_AND,   TOK_OR};
     if (f->given_up) return; /* the text was cut off; that was said */
     struct buf text = {0};
     describe_found(f, at, found, &text);
@@ -77,11 +82,14 @@ void front_unexpected(struct front *f, struct span at, int found, const int *exp
     if (found == TOK_STRING) diag_hint(f->session, d, "strings stand after 'import' only");
     if (found == TOK_LPAREN && has(expected, n, TOK_ASSIGN))
         diag_hint(f->session, d, "a call's result is bound to a name, y = f(x)");
-    if (has(expected, n, TOK_INT) || !has(expected, n, TOK_CHAIN)) return; /* not after an operand */
+    if (has(expected, n, TOK_INT) || !has(expected, n, TOK_CHAIN))
+        return; /* not after an operand */
     if (has(compare, COUNT_OF(compare), found))
-        diag_hint(f->session, d, "comparisons do not chain; join them with 'and', or use parentheses");
+        diag_hint(f->session, d,
+                  "comparisons do not chain; join them with 'and', or use parentheses");
     if (has(arithmetic, COUNT_OF(arithmetic), found))
-        diag_hint(f->session, d, "'|>' binds loosest: put the chain, or what follows it, in parentheses");
+        diag_hint(f->session, d,
+                  "'|>' binds loosest: put the chain, or what follows it, in parentheses");
 }
 
 /* ---- version ----------------------------------------------------------------------------- */
@@ -102,13 +110,14 @@ static bool check_version(struct front *f)
     struct token number = front_raw(f, 1);
     if (number.kind != TOK_INT) {
         bool there = number.kind != 0 && number.kind != TOK_NL;
-        diag(f->session, DIAG_language_version, there ? number.span : fg.span, "'fg' needs a version, as in 'fg 1'");
+        diag(f->session, DIAG_language_version, there ? number.span : fg.span,
+             "'fg' needs a version, as in 'fg 1'");
         return false;
     }
     f->ast->version = number.i;
     if (number.i != 1) {
-        diag(f->session, DIAG_language_version, number.span, "this file is written for fg %" PRId64 "; this fgc reads fg 1",
-             number.i);
+        diag(f->session, DIAG_language_version, number.span,
+             "this file is written for fg %" PRId64 "; this fgc reads fg 1", number.i);
         return false;
     }
     f->next += 2;
@@ -132,7 +141,8 @@ static int line_ends(const struct front *f, uint32_t from, uint32_t to)
     from -= f->source->base;
     to -= f->source->base;
     int n = 0;
-    for (uint32_t i = from; i < to && n < 2; i++) n += text[i] == '\n' || (text[i] == '\r' && text[i + 1] != '\n');
+    for (uint32_t i = from; i < to && n < 2; i++)
+        n += text[i] == '\n' || (text[i] == '\r' && text[i + 1] != '\n');
     return n;
 }
 
@@ -195,7 +205,8 @@ static void attach_docs(struct front *f)
 
 struct ast *ast_parse(struct session *s, struct source *src)
 {
-    struct front f = {.session = s, .arena = s->arena, .source = src, .underscore = intern_z(s, "_")};
+    struct front f = {
+        .session = s, .arena = s->arena, .source = src, .underscore = intern_z(s, "_")};
     f.ast = NEW(s->arena, struct ast);
     f.ast->source = src;
     struct arena *scratch = arena_new(); /* tokens, and the text, which the scanner writes into */

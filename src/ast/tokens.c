@@ -1,8 +1,8 @@
 /* tokens: the filter between scanner and parser. Decides which line ends end a statement, which
  * words are keywords, closes what was left open, and limits nesting.
  *
- * Invariant: brackets reach the parser balanced, and a statement never runs on into the next one, so
- * that one slip costs one statement. */
+ * Invariant: brackets reach the parser balanced, and a statement never runs on into the next one,
+ * so that one slip costs one statement. */
 #include "ast/front.h"
 
 #include "ast/fg_parse.h"
@@ -11,37 +11,55 @@ static const struct {
     const char *word;
     int kind;
 } keywords[] = {
-    {"import", TOK_IMPORT},   {"graph", TOK_GRAPH},   {"fn", TOK_FN},         {"epilogue", TOK_EPILOGUE},
-    {"const", TOK_CONST},     {"input", TOK_INPUT},   {"output", TOK_OUTPUT}, {"scalar", TOK_SCALAR},
-    {"compute", TOK_COMPUTE}, {"require", TOK_REQUIRE}, {"return", TOK_RETURN},
+    {"import", TOK_IMPORT},     {"graph", TOK_GRAPH},   {"fn", TOK_FN},
+    {"epilogue", TOK_EPILOGUE}, {"const", TOK_CONST},   {"input", TOK_INPUT},
+    {"output", TOK_OUTPUT},     {"scalar", TOK_SCALAR}, {"compute", TOK_COMPUTE},
+    {"require", TOK_REQUIRE},   {"return", TOK_RETURN},
 };
 
 static bool is_binary(int kind)
 {
     switch (kind) {
-    case TOK_CHAIN: case TOK_OR: case TOK_AND: case TOK_IN: case TOK_EQ: case TOK_NE: case TOK_LT:
-    case TOK_LE: case TOK_GT: case TOK_GE: case TOK_PLUS: case TOK_MINUS: case TOK_TIMES:
-    case TOK_SLASH: case TOK_FLOORDIV: case TOK_PERCENT:
-        return true;
-    default:
-        return false;
+    case TOK_CHAIN:
+    case TOK_OR:
+    case TOK_AND:
+    case TOK_IN:
+    case TOK_EQ:
+    case TOK_NE:
+    case TOK_LT:
+    case TOK_LE:
+    case TOK_GT:
+    case TOK_GE:
+    case TOK_PLUS:
+    case TOK_MINUS:
+    case TOK_TIMES:
+    case TOK_SLASH:
+    case TOK_FLOORDIV:
+    case TOK_PERCENT: return true;
+    default: return false;
     }
 }
 
 static bool ends_operand(int kind)
 {
     switch (kind) {
-    case TOK_NAME: case TOK_INT: case TOK_REAL: case TOK_STRING: case TOK_RPAREN: case TOK_RBRACKET:
-    case TOK_UNDERSCORE: case TOK_ELLIPSIS: case TOK_FG_error:
-        return true;
-    default:
-        return false;
+    case TOK_NAME:
+    case TOK_INT:
+    case TOK_REAL:
+    case TOK_STRING:
+    case TOK_RPAREN:
+    case TOK_RBRACKET:
+    case TOK_UNDERSCORE:
+    case TOK_ELLIPSIS:
+    case TOK_FG_error: return true;
+    default: return false;
     }
 }
 
 static bool continues(int kind)
 {
-    return is_binary(kind) || kind == TOK_COMMA || kind == TOK_ASSIGN || kind == TOK_COLON || kind == TOK_NOT;
+    return is_binary(kind) || kind == TOK_COMMA || kind == TOK_ASSIGN || kind == TOK_COLON ||
+           kind == TOK_NOT;
 }
 
 static bool at_statement_start(const struct front *f)
@@ -70,7 +88,8 @@ static int closer(int opener)
 
 static void enqueue(struct front *f, int kind)
 {
-    struct token t = {.kind = kind, .span = {f->last_span.end, f->last_span.end}, .column = UINT32_MAX};
+    struct token t = {
+        .kind = kind, .span = {f->last_span.end, f->last_span.end}, .column = UINT32_MAX};
     vec_push(f->scratch, &f->queue, t);
 }
 
@@ -93,13 +112,15 @@ static bool line_end_counts(struct front *f)
     if (f->open.n) {
         bool ends = ends_operand(f->last);
         int after = next.kind == TOK_NAME ? front_raw(f, 2).kind : 0;
-        if (!ends && (after == TOK_NAME || after == TOK_COLON)) { /* never so in brackets: a statement */
+        if (!ends &&
+            (after == TOK_NAME || after == TOK_COLON)) { /* never so in brackets: a statement */
             close_to(f, 0);
             return true;
         }
         if (!ends || (next.kind != TOK_NAME && next.kind != TOK_RBRACE && next.kind != 0))
             return false;
-        if (next.kind == TOK_NAME && next.column != UINT32_MAX && next.column > f->statement_column) {
+        if (next.kind == TOK_NAME && next.column != UINT32_MAX &&
+            next.column > f->statement_column) {
             diag(f->session, DIAG_syntax, gap(f), "missing ','");
             enqueue(f, TOK_COMMA);
             return false;
@@ -168,7 +189,8 @@ static bool starts_callable(int kind)
 static void close_body(struct front *f, const struct token *t)
 {
     struct diag *d = t->kind ? diag(f->session, DIAG_syntax, t->span, "missing '}' before this")
-                             : diag(f->session, DIAG_syntax, gap(f), "missing '}' at the end of the file");
+                             : diag(f->session, DIAG_syntax, gap(f),
+                                    "missing '}' at the end of the file");
     diag_note(f->session, d, f->body, "to close this '{'");
     enqueue(f, TOK_RBRACE);
     enqueue(f, TOK_NL);

@@ -1,7 +1,7 @@
 /* test_base: arenas, vectors, buffers, numbers, maps, sources, diagnostics, files and hashes.
  *
- * Invariant: what is expected comes from the interface's words, from RFC 4648 and FIPS 180-4, or from
- * the C library's own reading of a number. */
+ * Invariant: what is expected comes from the interface's words, from RFC 4648 and FIPS 180-4, or
+ * from the C library's own reading of a number. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -95,8 +95,10 @@ static void reals_print_shortest_and_read_back(void **state)
 static void reals_that_do_not_fit_are_refused(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"1e999", "-1e999", "1e-400", "0.0001e-350", "", "x", "1,5", "1.5 ", "1.5x"};
-    static const char *const good[] = {"0", "0.0", "-0.0", "0e999", "0.000e-999", "1e308", "5e-324", "1.5"};
+    static const char *const bad[] = {"1e999", "-1e999", "1e-400", "0.0001e-350", "",
+                                      "x",     "1,5",    "1.5 ",   "1.5x"};
+    static const char *const good[] = {"0",          "0.0",   "-0.0",   "0e999",
+                                       "0.000e-999", "1e308", "5e-324", "1.5"};
     double x;
     for (size_t i = 0; i < COUNT_OF(bad); i++) assert_false(real_parse(bad[i], &x));
     for (size_t i = 0; i < COUNT_OF(good); i++) {
@@ -122,7 +124,8 @@ static void maps_keep_order(void **state)
     struct arena *a = arena_new();
     struct map *m = map_new(a);
     assert_null(map_get(m, "k0"));
-    for (size_t i = 0; i < 5000; i++) assert_true(map_put(m, arena_printf(a, "k%zu", i), (void *)(i + 1)));
+    for (size_t i = 0; i < 5000; i++)
+        assert_true(map_put(m, arena_printf(a, "k%zu", i), (void *)(i + 1)));
     assert_false(map_put(m, "k17", (void *)(size_t)99999));
     assert_int_equal(map_count(m), 5000);
     for (size_t i = 0; i < 5000; i++) {
@@ -155,14 +158,16 @@ static void equal_strings_are_one(void **state)
 static void places_are_the_same_whatever_ends_lines(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"a\nbc\n\nd", "a\r\nbc\r\n\r\nd", "a\rbc\r\rd", "a\nbc\r\n\rd"};
+    static const char *const texts[] = {"a\nbc\n\nd", "a\r\nbc\r\n\r\nd", "a\rbc\r\rd",
+                                        "a\nbc\r\n\rd"};
     struct session *s = session_new();
     for (size_t i = 0; i < COUNT_OF(texts); i++) {
         struct source *src = source_add(s, "x", texts[i], strlen(texts[i]));
         assert_int_equal(src->n_lines, 4);
         uint32_t c = src->base + (uint32_t)(strchr(texts[i], 'c') - texts[i]);
         uint32_t d = src->base + (uint32_t)(strchr(texts[i], 'd') - texts[i]);
-        struct place p = source_place(s, c), q = source_place(s, d), end = source_place(s, src->base + (uint32_t)src->len);
+        struct place p = source_place(s, c), q = source_place(s, d),
+                     end = source_place(s, src->base + (uint32_t)src->len);
         assert_ptr_equal(p.source, src);
         assert_int_equal(p.line, 2);
         assert_int_equal(p.column, 2);
@@ -244,7 +249,8 @@ static void errors_are_counted_and_cut_off(void **state)
     diag(s, DIAG_syntax, at, "first");
     diag_note(s, diag(s, DIAG_syntax, at, "at one offset with the first"), at, "dropped with it");
     assert_int_equal(s->n_errors, 1);
-    for (uint32_t i = 1; i < 30; i++) diag(s, DIAG_syntax, (struct span){at.begin + i, at.end + i}, "error %u", (unsigned)i);
+    for (uint32_t i = 1; i < 30; i++)
+        diag(s, DIAG_syntax, (struct span){at.begin + i, at.end + i}, "error %u", (unsigned)i);
     assert_int_equal(s->n_errors, 20);
     assert_true(s->diags_full);
     char *text = flushed(s);
@@ -335,9 +341,15 @@ static void sha256_is_that_of_the_standard(void **state)
 static void base64_is_that_of_the_rfc(void **state)
 {
     (void)state;
-    static const char *const pairs[][2] = {{"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"},
-                                           {"foob", "Zm9vYg=="}, {"fooba", "Zm9vYmE="}, {"foobar", "Zm9vYmFy"}};
-    static const char *const bad[] = {"Z", "Zg", "Zg=", "Zh==", "Zm9=", "Z===", "====", "Zg==Zg==", "Zm 9", "Zm9v\n", "Zm9_"};
+    static const char *const pairs[][2] = {{"", ""},
+                                           {"f", "Zg=="},
+                                           {"fo", "Zm8="},
+                                           {"foo", "Zm9v"},
+                                           {"foob", "Zm9vYg=="},
+                                           {"fooba", "Zm9vYmE="},
+                                           {"foobar", "Zm9vYmFy"}};
+    static const char *const bad[] = {
+        "Z", "Zg", "Zg=", "Zh==", "Zm9=", "Z===", "====", "Zg==Zg==", "Zm 9", "Zm9v\n", "Zm9_"};
     struct arena *a = arena_new();
     unsigned char *bytes;
     size_t n;
@@ -347,7 +359,8 @@ static void base64_is_that_of_the_rfc(void **state)
         assert_int_equal(n, strlen(pairs[i][0]));
         assert_memory_equal(bytes, pairs[i][0], n);
     }
-    for (size_t i = 0; i < COUNT_OF(bad); i++) assert_false(base64_decode(a, bad[i], strlen(bad[i]), &bytes, &n));
+    for (size_t i = 0; i < COUNT_OF(bad); i++)
+        assert_false(base64_decode(a, bad[i], strlen(bad[i]), &bytes, &n));
     unsigned char all[256];
     for (int i = 0; i < 256; i++) all[i] = (unsigned char)i;
     char *text = base64_encode(a, all, sizeof all);
