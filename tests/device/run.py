@@ -393,6 +393,59 @@ def one_corner(machine, built, corner, sizes):
     row(f"causal {corner}, Sq and Skv in {list(sizes)}, random", not judged, f"judged by the reference; wrong: {judged[:4]}")
 
 
+def families(machine, pool):
+    """Every graph of tests/compile: all operator families and forms, random inputs, the reference's bounds."""
+    for path in sorted(glob.glob(os.path.join(TOP, "tests", "compile", "*.fg"))):
+        if not os.path.exists(path[:-3] + ".err"):
+            pool.submit(guard, one_family, machine, path)
+
+
+def one_family(machine, path):
+    built = Case(machine, os.path.basename(path), path=path)
+    why = built.build()
+    if why:
+        return row(f"{built.name}", False, why[:600])
+    manifest = json.loads(machine.run(machine.fgc, "show", "--json", os.path.join(built.where, "m.plan")).stdout)
+    for graph in manifest["graphs"]:
+        for variant in graph["variants"]:
+            guard(one_graph, machine, built, graph["name"], variant)
+
+
+def one_graph(machine, built, graph, variant):
+    label = f"{built.name} {graph} {variant['name']}".strip()
+    case = Case(machine, label, path=built.spec, variant=variant["name"] or None)
+    os.symlink(os.path.join(built.where, "m"), os.path.join(case.where, "m"))
+    inputs = {t["name"]: any_tensor(t, i) for i, t in enumerate(variant["tensors"]) if t["role"] == "input"}
+    outputs = [t["name"] for t in variant["tensors"] if t["role"] == "output"]
+    scalars = [f"{t['name']}=0.75" if t["type"] in ("f32", "f16", "bf16", "f64") else f"{t['name']}=3" for t in variant["tensors"] if t["role"] == "scalar"]
+    for n, a in inputs.items():
+        np.save(case.file(n), a)
+    args = [x for n in inputs for x in ("--in", f"{n}={case.file(n)}")] + [x for n in outputs for x in ("--out", f"{n}={case.file(n)}")]
+    args += (["--variant", variant["name"]] if variant["name"] else []) + [x for s in scalars for x in ("--scalar", s)]
+    r = machine.run(os.path.join(case.where, "m"), "--graph", graph, "--poison", *args)
+    if r.returncode:
+        return row(label, False, f"launcher: exit {r.returncode}: {r.stderr.strip()[:300]}")
+    chosen = [x for v in (variant["name"] or "").split(",") if v for x in ("-D", v)]
+    r = machine.run(machine.fgc, "run", "--reference", built.spec, "--graph", graph, *chosen, *[x for n in inputs for x in ("-i", f"{n}={case.file(n)}")],
+                    *[x for s in scalars for x in ("--scalar", s)], *[x for n in outputs for x in ("--check", f"{n}={case.file(n)}")])
+    row(label, r.returncode == 0, (r.stdout + r.stderr).strip().replace("\n", "; ")[:500])
+
+
+def any_tensor(t, seed):
+    """Raw bits of what a tensor of that type can hold: floats in [-1, 1), small integers."""
+    g = np.random.default_rng(seed + 100)
+    if t["type"] in DTYPES and t["type"] not in ("i8", "i32"):
+        x = uniform(t["dims"], t["type"], seed + 100)
+        return x.view(torch.int16).numpy().view(np.uint16) if t["type"] == "bf16" else x.numpy()
+    if t["type"] in ("e4m3", "e5m2"):  # codes of magnitudes up to 1
+        one = 0x38 if t["type"] == "e4m3" else 0x3c
+        return (g.integers(0, one, t["dims"]) | g.integers(0, 2, t["dims"]) * 0x80).astype(np.uint8)
+    if t["type"] == "bool":
+        return g.integers(0, 2, t["dims"]).astype(np.bool_)
+    low = 0 if t["type"] == "u8" else -8
+    return g.integers(low, 9, t["dims"]).astype({"i8": np.int8, "u8": np.uint8, "i32": np.int32, "i64": np.int64}[t["type"]])
+
+
 def guard(f, *args):
     try:
         f(*args)
@@ -444,7 +497,7 @@ def main():
             guard(check_expected, machine, dict(e.split("=", 1) for e in args.expect), args.out)
             guard(check_other_driver, machine)
         for piece, f in (("columns", one_column_operands), ("layouts", ambiguous_layouts), ("alignment", misaligned), ("padding", asymmetric_padding),
-                         ("tf32", no_tf32), ("causal", causal_corners)):
+                         ("tf32", no_tf32), ("causal", causal_corners), ("families", families)):
             if wanted(piece):
                 guard(f, machine, pool)
         pool.shutdown(wait=True)
