@@ -163,7 +163,7 @@ def full_disk(folder, good):
     mount = os.path.join(folder, "small")
     os.makedirs(mount, exist_ok=True)
     script = f'mount -t tmpfs -o size=4k tmpfs "{mount}" || exit 77; "$0" -q "$1" -o "{mount}/x.plan"; s=$?; ls -A "{mount}"; exit $s'
-    r = subprocess.run(["unshare", "-m", "sh", "-c", script, FGC, SPEC], capture_output=True, text=True)
+    r = subprocess.run(["unshare", "-m", "--propagation=unchanged", "sh", "-c", script, FGC, SPEC], capture_output=True, text=True)
     if r.returncode in (1, 77) and "cannot write" not in r.stderr:
         skip("a small file system cannot be mounted here")
     else:

@@ -128,6 +128,9 @@ static bool open_cudnn(struct cudnn *c, const json_t *request, json_t *reply)
                          missing ? missing : "cudnnGetVersion"));
         return false;
     }
+    found(reply, "cudnn", path, NULL);
+    /* Before the first call: without its parts the library ends the process. */
+    if (!open_parts(c, path, reply)) return false;
     size_t v = c->cudnnGetVersion();
     found(reply, "cudnn", path,
           arena_printf(c->arena, "%zu.%zu.%zu", v / 10000, v / 100 % 100, v % 100));
@@ -139,7 +142,7 @@ static bool open_cudnn(struct cudnn *c, const json_t *request, json_t *reply)
                          v / 10000, v / 100 % 100, v % 100));
         return false;
     }
-    return open_parts(c, path, reply) && check_parts(c, h, path, reply);
+    return check_parts(c, h, path, reply);
 }
 
 /* True when the user said where the library is: then it must be there. */
