@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""README's commands work as they stand: every indented one that begins with `build/fgc` or `cc` is run, in order,
+in a folder with `build`, `examples` and `deps` in it; what needs a GPU is replaced by the interpreter.
+
+The graph that README shows is examples/conv_bias_relu. Exit 77 without cuDNN. Environment: FGC, FGC_BUILD_DIR, srcdir."""
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+FGC = os.path.abspath(os.environ.get("FGC", "./fgc"))
+BUILD = os.path.abspath(os.environ.get("FGC_BUILD_DIR", "."))
+TOP = os.path.abspath(os.environ.get("srcdir", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")))
+passed = failed = 0
+
+
+def check(ok, what):
+    global passed, failed
+    passed, failed = passed + bool(ok), failed + (not ok)
+    if not ok:
+        print("FAIL", what)
+
+
+def main():
+    with open(os.path.join(TOP, "README.md"), encoding="utf-8") as f:
+        text = f.read()
+    with open(os.path.join(TOP, "examples", "conv_bias_relu", "conv_bias_relu.fg"), encoding="utf-8") as f:
+        example = f.read()
+    shown = re.search(r"^```\n(fg 1\n.*?)^```", text, re.S | re.M)[1]
+    bare = [re.sub(r"\s*#.*", "", line) for line in example.splitlines()]
+    check([re.sub(r"\s*#.*", "", line) for line in shown.splitlines()] == bare, "README's graph is not the example")
+    probe = subprocess.run([FGC, "doctor"], capture_output=True, text=True).stdout
+    cudnn = re.search(r"^cuDNN: [0-9.]+, (/.*)$", probe, re.M)
+    if not cudnn:
+        print("no cuDNN here")
+        return 77
+    commands = re.sub(r"\\\n\s*", "", re.sub(r"^```.*?^```", "", text, flags=re.S | re.M))
+    commands = [line.strip() for line in commands.splitlines() if line.startswith("    ")]
+    check({"tools/setup", "tools/test"} <= set(commands), "the two commands")
+    ran = 0
+    with tempfile.TemporaryDirectory() as folder:
+        os.symlink(os.path.dirname(FGC), os.path.join(folder, "build"))
+        os.symlink(os.path.join(TOP, "examples"), os.path.join(folder, "examples"))
+        os.symlink(os.path.dirname(os.path.dirname(cudnn[1])), os.path.join(folder, "deps"))
+        for command in commands:
+            words = shlex.split(command, comments=True)
+            if not words or words[0].startswith("tools/"):
+                continue
+            env = dict(os.environ)
+            if "./small" in words:
+                gpu = [w for w in words if w.startswith("--out") or "y.npy" in w]
+                check(len(gpu) == 2, f"the run on the GPU writes y: {command}")
+                words = ["build/fgc", "run", "--reference", "examples/conv_bias_relu/conv_bias_relu.fg", "-D", "N=2",
+                         "-i", "x=in/x.npy", "-i", "w=in/w.npy", "-i", "bias=in/bias.npy", "-o", "y=y.npy"]
+            got = subprocess.run(words, cwd=folder, capture_output=True, text=True, env=env)
+            # Without a GPU, doctor may find something to mend.
+            fine = got.returncode == 0 or "doctor" in words
+            check(fine, f"{command}: exit status {got.returncode}\n{got.stdout}{got.stderr}")
+            ran += 1
+        check(ran >= 14, f"{ran} commands")
+    print(f"{passed} passed, {failed} failed, 0 skipped")
+    return failed != 0
+
+
+sys.exit(main())
