@@ -3,10 +3,9 @@
  * Invariant: what is written is C99 and C++ whatever the names in the plan: identifiers are escaped one to
  * one, text in comments and strings cannot end them, and two names that would become one identifier are
  * refused. */
-#include "emit/emit.h"
+#include "emit/internal.h"
 
 #include <inttypes.h>
-#include <math.h>
 
 struct embedded {
     const char *name;
@@ -16,86 +15,6 @@ struct embedded {
 extern const struct embedded embedded_runtime[]; /* made from src/runtime by tools/embed */
 
 enum { MAX_INSIDE = 4 << 20 };
-
-struct writer {
-    struct session *s;
-    const struct plan *p;
-    const struct emit_options *o;
-    struct buf *c, *h;
-    struct map *taken;  /* global identifiers of the header */
-    bool ok;
-};
-
-/* ---- names --------------------------------------------------------------------------------- */
-
-/* C and C++ keywords, and macros of the headers that a launcher includes. */
-static const char reserved[] =
-    " alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t class"
-    " co_await co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype"
-    " default delete do double dynamic_cast else enum explicit export extern false float for friend goto if inline"
-    " int long mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public"
-    " register reinterpret_cast requires restrict return short signed sizeof static static_assert static_cast"
-    " struct switch template this thread_local throw true try typedef typeid typename union unsigned using virtual"
-    " void volatile wchar_t while xor xor_eq typeof asm fortran _Alignas _Alignof _Atomic _Bool _Complex _Generic"
-    " _Imaginary _Noreturn _Static_assert _Thread_local NULL INFINITY NAN HUGE_VAL EOF errno assert stdin stdout"
-    " stderr linux unix offsetof main size I complex imaginary ";
-
-/* True for a reserved word and for one with underscores behind. */
-static bool is_reserved(const char *name)
-{
-    char word[80];
-    size_t n = strlen(name);
-    while (n > 1 && name[n - 1] == '_') n--;
-    snprintf(word, sizeof word, " %.*s ", (int)n, name);
-    return strstr(reserved, word) != NULL;
-}
-
-/* int -> int_, int_ -> int__: one to one, since only such names get an underscore. */
-static const char *identifier(struct writer *w, const char *name)
-{
-    return is_reserved(name) ? arena_printf(w->s->arena, "%s_", name) : name;
-}
-
-/* Reserves a global identifier of the header. */
-static const char *take(struct writer *w, const char *name)
-{
-    if (map_get(w->taken, name)) {
-        struct diag *d = diag(w->s, DIAG_launcher_names, NO_SPAN, "two things in the launcher would be called '%s'", name);
-        diag_hint(w->s, d, "rename a graph or a tensor");
-        w->ok = false;
-    }
-    map_put(w->taken, name, (void *)name);
-    return name;
-}
-
-/* "S=512,T=bf16" -> "_S_512_T_bf16" */
-static const char *variant_suffix(struct writer *w, const struct plan_variant *v)
-{
-    if (!*v->name) return "";
-    char *out = arena_printf(w->s->arena, "_%s", v->name);
-    for (char *q = out; *q; q++)
-        if (*q == '=' || *q == ',' || *q == '-') *q = '_';
-    return out;
-}
-
-/* Text for a comment: what would end it, or begin a trigraph or a line splice, is broken up. */
-static void put_comment(struct buf *b, const char *text)
-{
-    for (; *text; text++) {
-        if (text[0] == '*' && text[1] == '/')
-            buf_puts(b, "* ");
-        else if ((text[0] == '?' && text[1] == '?') || (text[0] == '/' && text[1] == '*'))
-            buf_printf(b, "%c ", text[0]);
-        else if (*text == '\\')
-            buf_puts(b, "/");
-        else if (*text == '\n')
-            buf_puts(b, " ");
-        else
-            buf_put(b, text, 1);
-    }
-}
-
-/* ---- values -------------------------------------------------------------------------------- */
 
 static const char *type_word(enum dtype t)
 {
@@ -115,177 +34,6 @@ static const char *type_word(enum dtype t)
     }
 }
 
-static const char *scalar_ctype(enum dtype t)
-{
-    return t == DT_f64 ? "double" : t == DT_i64 ? "int64_t" : t == DT_i32 ? "int32_t" : "float";
-}
-
-static void put_real(struct buf *b, double x)
-{
-    if (isinf(x))
-        buf_puts(b, x < 0 ? "-HUGE_VAL" : "HUGE_VAL");
-    else
-        buf_real(b, x);
-}
-
-static void put_default(struct buf *b, const struct plan_tensor *t)
-{
-    buf_printf(b, "(%s)", scalar_ctype(t->type));
-    put_real(b, t->def);
-}
-
-static size_t tensor_bytes(const struct plan_tensor *t)
-{
-    int64_t extent = 0;
-    dims_extent(t->rank, t->dim, t->stride, &extent);
-    return (size_t)extent * (size_t)dtypes[t->type].bits / 8;
-}
-
-static void put_list(struct buf *b, int n, const int64_t *v)
-{
-    buf_puts(b, "{");
-    for (int i = 0; i < n || i == 0; i++) buf_printf(b, "%s%" PRId64, i ? ", " : "", i < n ? v[i] : 0);
-    buf_puts(b, "}");
-}
-
-/* ---- header -------------------------------------------------------------------------------- */
-
-static void put_tensor_macros(struct writer *w, const char *prefix, const struct plan_tensor *t)
-{
-    const char *base = take(w, arena_printf(w->s->arena, "%s_%s", prefix, t->name));
-    buf_printf(w->h, "#define %s_UID %" PRId64 "\n", base, t->uid);
-    if (t->role == PLAN_SCALAR) return;
-    buf_printf(w->h, "#define %s_RANK %d\n#define %s_DIMS ", base, t->rank, base);
-    put_list(w->h, t->rank, t->dim);
-    buf_printf(w->h, "\n#define %s_STRIDES ", base);
-    put_list(w->h, t->rank, t->stride);
-    buf_printf(w->h, " /* elements */\n#define %s_ALIGN %" PRId64 "\n#define %s_BYTES %zu\n", base, t->align, base, tensor_bytes(t));
-}
-
-static void put_args_struct(struct writer *w, const char *name, const struct plan_variant *v)
-{
-    struct buf *h = w->h;
-    buf_printf(h, "struct %s_args {\n    size_t size; /* sizeof(struct %s_args), as %s_ARGS_INIT sets it */\n", name, name, name);
-    for (size_t i = 0; i < v->tensors.n; i++) {
-        const struct plan_tensor *t = &v->tensors.at[i];
-        const char *type = t->role == PLAN_SCALAR ? scalar_ctype(t->type) : t->role == PLAN_INPUT ? "const void *" : "void *";
-        buf_printf(h, "    %s%s%s; /* %s", type, t->role == PLAN_SCALAR ? " " : "", identifier(w, t->name), dtypes[t->type].name);
-        for (int k = 0; k < t->rank; k++) buf_printf(h, "%s%" PRId64, k ? ", " : "[", t->dim[k]);
-        if (t->rank) buf_puts(h, "]");
-        if (strcmp(identifier(w, t->name), t->name) != 0) buf_printf(h, " '%s'", t->name);
-        if (t->doc) {
-            buf_puts(h, ": ");
-            put_comment(h, t->doc);
-        }
-        buf_puts(h, " */\n");
-    }
-    buf_printf(h, "};\n#define %s_ARGS_INIT {sizeof(struct %s_args)", name, name);
-    for (size_t i = 0; i < v->tensors.n; i++) {
-        buf_puts(h, ", ");
-        if (v->tensors.at[i].role == PLAN_SCALAR)
-            put_default(h, &v->tensors.at[i]);
-        else
-            buf_puts(h, "NULL");
-    }
-    buf_puts(h, "}\n\n");
-}
-
-static size_t n_choosers(const struct plan_variant *v)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < v->params.n; i++) n += v->params.at[i].is_variant;
-    return n;
-}
-
-/* ", int64_t S, int64_t T" */
-static void put_params(struct writer *w, struct buf *b, const struct plan_variant *v, bool with_type)
-{
-    for (size_t i = 0; i < v->params.n; i++)
-        if (v->params.at[i].is_variant) buf_printf(b, ", %s%s", with_type ? "int64_t " : "", identifier(w, v->params.at[i].name));
-}
-
-static int64_t param_value(const struct graph_param *p)
-{
-    return p->is_type ? (int64_t)p->type : p->i;
-}
-
-static bool has_round_up(const struct plan_graph *g)
-{
-    const struct plan_variant *v = &g->variants.at[0];
-    if (n_choosers(v) != 1) return false;
-    for (size_t i = 0; i < v->params.n; i++)
-        if (v->params.at[i].is_variant && v->params.at[i].is_type) return false;
-    return true;
-}
-
-static void header_graph(struct writer *w, const struct plan_graph *g)
-{
-    const char *name = identifier(w, g->name);
-    const struct plan_variant *v = &g->variants.at[0];
-    struct buf *h = w->h;
-    static const char *const parts[] = {"", "_args", "_ARGS_INIT", "_create", "_workspace_bytes", "_run", "_destroy", "_error_string",
-                                        "_graph", "_graph_create", "_graph_update", "_graph_launch", "_graph_destroy", "_round_up"};
-    for (size_t i = 0; i < COUNT_OF(parts); i++) take(w, arena_printf(w->s->arena, "%s%s", name, parts[i]));
-    buf_printf(h, "/* ---- graph %s", g->name);
-    if (g->doc) {
-        buf_puts(h, ": ");
-        put_comment(h, g->doc);
-    }
-    buf_puts(h, " */\n\n");
-    for (size_t i = 0; i < g->variants.n; i++) {
-        const struct plan_variant *x = &g->variants.at[i];
-        for (size_t k = 0; k < x->tensors.n; k++)
-            put_tensor_macros(w, arena_printf(w->s->arena, "%s%s", name, variant_suffix(w, x)), &x->tensors.at[k]);
-    }
-    for (size_t i = 0; i < v->params.n; i++)
-        for (size_t k = 0; v->params.at[i].is_variant && v->params.at[i].is_type && k < g->variants.n; k++)
-            buf_printf(h, "/* %s of variant %s: %d */\n", v->params.at[i].name, g->variants.at[k].name, (int)g->variants.at[k].params.at[i].type);
-    buf_printf(h, "\nstruct %s;\nstruct %s_graph;\n", name, name);
-    put_args_struct(w, name, v);
-    buf_printf(h, "/* Loads the plan for the current device. *m is set even on failure, for its error text; destroy it. */\n"
-                  "int %s_create(struct %s **m, struct cudnnContext *handle", name, name);
-    put_params(w, h, v, true);
-    buf_printf(h, ");\nsize_t %s_workspace_bytes(const struct %s *m);\n", name, name);
-    buf_printf(h, "/* Launches on the handle's stream: no allocation on the device, no synchronisation. */\n"
-                  "int %s_run(struct %s *m, struct cudnnContext *handle, const struct %s_args *args, void *workspace);\n", name, name, name);
-    buf_printf(h, "void %s_destroy(struct %s *m);\nconst char *%s_error_string(const struct %s *m);\n", name, name, name, name);
-    buf_printf(h, "/* The same run as a CUDA graph; update takes new pointers and scalars. */\n"
-                  "int %s_graph_create(struct %s_graph **g, struct %s *m, struct cudnnContext *handle, const struct %s_args *args, void *workspace);\n"
-                  "int %s_graph_update(struct %s_graph *g, const struct %s_args *args, void *workspace);\n"
-                  "int %s_graph_launch(struct %s_graph *g, struct CUstream_st *stream);\n"
-                  "void %s_graph_destroy(struct %s_graph *g);\n", name, name, name, name, name, name, name, name, name, name, name);
-    if (has_round_up(g))
-        buf_printf(h, "/* The smallest value that there is a variant for and that is not below n; -1: none. */\n"
-                      "int64_t %s_round_up(int64_t n);\n", name);
-    buf_puts(h, "\n");
-}
-
-static void put_header(struct writer *w)
-{
-    struct buf *h = w->h;
-    char guard[128] = "FGC_";
-    size_t n = strlen(guard);
-    for (const char *q = w->o->header_name; *q && n + 1 < sizeof guard; q++)
-        guard[n++] = (*q >= 'a' && *q <= 'z') ? (char)(*q - 32) : (*q >= 'A' && *q <= 'Z') || (*q >= '0' && *q <= '9') ? *q : '_';
-    guard[n] = '\0';
-    buf_printf(h, "/* Made by fgc %s; the text of this file is 0BSD. See the .c beside it.\n"
-                  " *\n"
-                  " * An object belongs to one thread at a time and to the device that was current when it was created; two\n"
-                  " * threads use two objects. Its pointers are checked the first time a set of them is seen. */\n"
-                  "#ifndef %s\n#define %s\n\n#include <stddef.h>\n#include <stdint.h>\n#include <math.h>\n\n",
-               w->p->fgc_version, guard, guard);
-    buf_puts(h, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
-                "struct cudnnContext; /* cudnnHandle_t is a pointer to it */\n"
-                "struct CUstream_st;  /* cudaStream_t is a pointer to it */\n\n"
-                "#ifndef FGC_STATUS\n#define FGC_STATUS\n"
-                "enum fgc_status {\n    FGC_OK,\n    FGC_ERROR_ARGUMENT, /* a pointer is NULL, misaligned or overlaps */\n"
-                "    FGC_ERROR_VARIANT,  /* no variant for these parameters */\n    FGC_ERROR_VERSION,  /* another cuDNN */\n"
-                "    FGC_ERROR_DEVICE,   /* another GPU, or a driver that is too old */\n    FGC_ERROR_PLAN,     /* the plan file is not there or not the one */\n"
-                "    FGC_ERROR_MEMORY,\n    FGC_ERROR_CUDNN,\n    FGC_ERROR_CUDA\n};\n#endif\n\n");
-    for (size_t i = 0; i < w->p->graphs.n; i++) header_graph(w, &w->p->graphs.at[i]);
-    buf_puts(h, "#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
-}
-
 /* ---- tables -------------------------------------------------------------------------------- */
 
 static void put_bytes(struct buf *b, const char *name, const char *bytes, size_t n)
@@ -295,18 +43,21 @@ static void put_bytes(struct buf *b, const char *name, const char *bytes, size_t
     buf_puts(b, "\n};\n");
 }
 
-static void put_tensor_row(struct writer *w, const char *graph, const struct plan_tensor *t)
+static void put_tensor_row(struct writer *w, const char *graph, const struct plan_graph *g,
+                           const struct plan_variant *v, size_t index)
 {
+    const struct plan_tensor *t = &v->tensors.at[index];
+    enum dtype field = t->role == PLAN_SCALAR ? emit_field_type(g, index) : t->type;
     static const char *const roles[] = {[PLAN_INPUT] = "FGC_INPUT", [PLAN_SCALAR] = "FGC_SCALAR", [PLAN_OUTPUT] = "FGC_OUTPUT"};
     struct buf *c = w->c;
-    buf_printf(c, "    {\"%s\", %s, %s, %d, %" PRId64 ", %d, ", t->name, roles[t->role], type_word(t->type), dtypes[t->type].bits / 8,
-               t->uid, t->rank);
-    put_list(c, t->rank, t->dim);
+    buf_printf(c, "    {\"%s\", %s, %s, %s, %d, %d, %" PRId64 ", %d, ", t->name, roles[t->role],
+               type_word(t->type), type_word(field), emit_is_read(v, t), dtypes[t->type].bits / 8, t->uid, t->rank);
+    emit_list(c, t->rank, t->dim);
     buf_puts(c, ", ");
-    put_list(c, t->rank, t->stride);
+    emit_list(c, t->rank, t->stride);
     buf_printf(c, ", %" PRId64 ", %zu, offsetof(struct %s_args, %s), ", t->role == PLAN_SCALAR ? 1 : t->align,
-               t->role == PLAN_SCALAR ? 0 : tensor_bytes(t), graph, identifier(w, t->name));
-    put_real(c, t->role == PLAN_SCALAR ? t->def : 0);
+               t->role == PLAN_SCALAR ? 0 : emit_bytes(t), graph, emit_identifier(w, t->name));
+    emit_real(c, t->role == PLAN_SCALAR ? t->def : 0);
     buf_puts(c, "},\n");
 }
 
@@ -336,20 +87,21 @@ static size_t offset_in_file(struct writer *w, const struct plan_step *step)
     return at ? (size_t)(at - w->o->plan_bytes) : 0;
 }
 
-static void variant_tables(struct writer *w, const char *graph, const struct plan_variant *v, const char *id)
+static void variant_tables(struct writer *w, const char *graph, const struct plan_graph *g,
+                           const struct plan_variant *v, const char *id)
 {
     const struct plan_step *step = &v->steps.at[0];
     struct buf *c = w->c;
     if (!w->o->plan_file) put_bytes(c, arena_printf(w->s->arena, "fgc_plan_%s", id), step->plan, step->plan_bytes);
     buf_printf(c, "static const struct fgc_tensor fgc_tensors_%s[] = {\n", id);
-    for (size_t i = 0; i < v->tensors.n; i++) put_tensor_row(w, graph, &v->tensors.at[i]);
+    for (size_t i = 0; i < v->tensors.n; i++) put_tensor_row(w, graph, g, v, i);
     buf_printf(c, "};\nstatic const struct fgc_constant fgc_constants_%s[] = {\n", id);
     for (size_t i = 0; i < step->constants.n; i++) put_constant_row(w, &step->constants.at[i]);
     if (step->constants.n == 0) buf_puts(c, "    {0, {0}},\n");
     buf_printf(c, "};\nstatic const int64_t fgc_params_%s[] = {", id);
     size_t n = 0;
     for (size_t i = 0; i < v->params.n; i++)
-        if (v->params.at[i].is_variant) buf_printf(c, "%s%" PRId64, n++ ? ", " : "", param_value(&v->params.at[i]));
+        if (v->params.at[i].is_variant) buf_printf(c, "%s%" PRId64, n++ ? ", " : "", emit_param_value(&v->params.at[i]));
     buf_puts(c, n ? "};\n" : "0};\n");
 }
 
@@ -393,10 +145,10 @@ static int cuda_version(const char *nvrtc)
 
 static void graph_tables(struct writer *w, const struct plan_graph *g, size_t index)
 {
-    const char *name = identifier(w, g->name);
+    const char *name = emit_identifier(w, g->name);
     struct arena *a = w->s->arena;
     struct buf *c = w->c;
-    for (size_t i = 0; i < g->variants.n; i++) variant_tables(w, name, &g->variants.at[i], arena_printf(a, "%zu_%zu", index, i));
+    for (size_t i = 0; i < g->variants.n; i++) variant_tables(w, name, g, &g->variants.at[i], arena_printf(a, "%zu_%zu", index, i));
     buf_printf(c, "static const struct fgc_variant fgc_variants_%zu[] = {\n", index);
     for (size_t i = 0; i < g->variants.n; i++) variant_row(w, &g->variants.at[i], arena_printf(a, "%zu_%zu", index, i));
     buf_printf(c, "};\nstatic const char *const fgc_param_names_%zu[] = {", index);
@@ -408,7 +160,7 @@ static void graph_tables(struct writer *w, const struct plan_graph *g, size_t in
     const struct plan *p = w->p;
     buf_printf(c, "NULL};\nstatic const struct fgc_family fgc_family_%zu = {\n    \"%s\", sizeof(struct %s_args), fgc_variants_%zu, %zu, "
                   "fgc_param_names_%zu, %zu, %" PRId64 ", %d,\n",
-               index, g->name, name, index, g->variants.n, index, n_choosers(v), p->cudnn_version, compiled ? cuda_version(p->nvrtc_version) : 0);
+               index, g->name, name, index, g->variants.n, index, emit_n_choosers(v), p->cudnn_version, compiled ? cuda_version(p->nvrtc_version) : 0);
     buf_printf(c, "    {%d, %d, %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", {%" PRId64 ", %" PRId64 ", %" PRId64 "}}, ", p->target.sm,
                p->target.multiprocessors, profile_number(p, "maxSharedMemoryPerBlockOptin", 0), profile_number(p, "reservedSharedMemoryPerBlock", 0),
                profile_number(p, "regsPerBlock", 0), profile_number(p, "maxThreadsPerSM", 0), profile_number(p, "maxGridSize", 0),
@@ -421,18 +173,18 @@ static void graph_tables(struct writer *w, const struct plan_graph *g, size_t in
 
 static void graph_functions(struct writer *w, const struct plan_graph *g, size_t index)
 {
-    const char *n = identifier(w, g->name);
+    const char *n = emit_identifier(w, g->name);
     const struct plan_variant *v = &g->variants.at[0];
     struct buf *c = w->c;
     buf_printf(c, "struct %s {\n    struct fgc_object o;\n};\nstruct %s_graph {\n    struct fgc_graph g;\n};\n\n", n, n);
     buf_printf(c, "int %s_create(struct %s **m, struct cudnnContext *handle", n, n);
-    put_params(w, c, v, true);
-    buf_printf(c, ")\n{\n    struct fgc_object *o = NULL;\n    int status;\n    int64_t params[%zu];\n", n_choosers(v) + 1);
+    emit_params(w, c, v, true);
+    buf_printf(c, ")\n{\n    struct fgc_object *o = NULL;\n    int status;\n    int64_t params[%zu];\n", emit_n_choosers(v) + 1);
     size_t k = 0;
     for (size_t i = 0; i < v->params.n; i++)
-        if (v->params.at[i].is_variant) buf_printf(c, "    params[%zu] = %s;\n", k++, identifier(w, v->params.at[i].name));
+        if (v->params.at[i].is_variant) buf_printf(c, "    params[%zu] = %s;\n", k++, emit_parameter(w, v->params.at[i].name));
     buf_printf(c, "    params[%zu] = 0;\n    if (!m) return FGC_ERROR_ARGUMENT;\n"
-                  "    status = fgc_create(&o, &fgc_family_%zu, handle, fgc_find_variant(&fgc_family_%zu, params));\n"
+                  "    status = fgc_create(&o, &fgc_family_%zu, handle, fgc_find_variant(&fgc_family_%zu, params), params);\n"
                   "    *m = (struct %s *)(void *)o;\n    return status;\n}\n\n", k, index, index, n);
     buf_printf(c, "size_t %s_workspace_bytes(const struct %s *m)\n{\n    return m ? m->o.workspace : 0;\n}\n\n", n, n);
     buf_printf(c, "int %s_run(struct %s *m, struct cudnnContext *handle, const struct %s_args *args, void *workspace)\n{\n"
@@ -447,7 +199,7 @@ static void graph_functions(struct writer *w, const struct plan_graph *g, size_t
                   "    return fgc_graph_update(g ? &g->g : NULL, args, workspace);\n}\n\n", n, n, n);
     buf_printf(c, "int %s_graph_launch(struct %s_graph *g, struct CUstream_st *stream)\n{\n    return fgc_graph_launch(g ? &g->g : NULL, stream);\n}\n\n", n, n);
     buf_printf(c, "void %s_graph_destroy(struct %s_graph *g)\n{\n    fgc_graph_destroy(g ? &g->g : NULL);\n}\n\n", n, n);
-    if (has_round_up(g))
+    if (emit_has_round_up(g))
         buf_printf(c, "int64_t %s_round_up(int64_t n)\n{\n    int64_t best = -1;\n    size_t i;\n    for (i = 0; i < fgc_family_%zu.n_variants; i++) {\n"
                       "        int64_t v = fgc_family_%zu.variants[i].params[0];\n        if (v >= n && (best < 0 || v < best)) best = v;\n    }\n"
                       "    return best;\n}\n\n", n, index, index);
@@ -474,14 +226,19 @@ bool emit_launcher(struct session *s, const struct plan *p, const struct emit_op
 {
     struct writer w = {.s = s, .p = p, .o = o, .c = c_file, .h = h_file, .taken = map_new(s->arena), .ok = true};
     if (!sizes_fit(&w)) return false;
-    put_header(&w);
+    emit_header(&w);
     buf_printf(c_file, "/* Made by fgc %s from a plan for %s and cuDNN %" PRId64 ".%" PRId64 ".%" PRId64 ".\n"
                        " *\n * fgc's text in this file is 0BSD: use it as you like, without any warranty. The plan's bytes come from cuDNN\n"
                        " * and are under NVIDIA's terms. Needs libcudnn and libcudart: cc file.c -lcudnn -lcudart -lm. */\n",
                p->fgc_version, p->target.name, p->cudnn_version / 10000, p->cudnn_version / 100 % 100, p->cudnn_version % 100);
     buf_printf(c_file, "#include \"%s\"\n\n", o->header_name);
-    if (o->plan_file) buf_printf(c_file, "#ifndef FGC_PLAN_FILE\n#define FGC_PLAN_FILE \"%s\"\n#endif\n\n", o->plan_file);
+    if (o->plan_file) {
+        buf_puts(c_file, "#ifndef FGC_PLAN_FILE\n#define FGC_PLAN_FILE ");
+        emit_string(c_file, o->plan_file);
+        buf_puts(c_file, "\n#endif\n\n");
+    }
     put_runtime(&w, "run.c");
+    put_runtime(&w, "graph.c");
     put_runtime(&w, o->plan_file ? "plan_beside.c" : "plan_inside.c");
     buf_puts(c_file, "\n/* ---- tables --------------------------------------------------------------------------- */\n\n");
     for (size_t i = 0; i < p->graphs.n; i++) graph_tables(&w, &p->graphs.at[i], i);

@@ -265,7 +265,7 @@ static void fgc_set_scalar(const struct fgc_tensor *t, unsigned char *args, doub
     float f = (float)x;
     int64_t l = (int64_t)x;
     int32_t i = (int32_t)x;
-    switch (t->type) {
+    switch (t->field_type) {
     case FGC_F64: memcpy(args + t->field, &x, 8); break;
     case FGC_I64: memcpy(args + t->field, &l, 8); break;
     case FGC_I32: memcpy(args + t->field, &i, 4); break;
@@ -445,7 +445,7 @@ int main(int argc, char **argv)
     f = fgc_choose_family(o.graph);
     v = fgc_choose_variant(f, o.variant);
     if (cudnnCreate(&handle) != CUDNN_STATUS_SUCCESS) fgc_die("cudnnCreate", "no cuDNN handle; is there a GPU and its driver?");
-    status = fgc_create(&m, f, handle, v);
+    status = fgc_create(&m, f, handle, v, v->params);
     fgc_ok(m, status, "create");
     args = (unsigned char *)calloc(f->args_bytes, 1);
     if (!args) fgc_die("args", "out of memory");

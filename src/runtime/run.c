@@ -21,6 +21,8 @@ struct fgc_tensor {
     const char *name;
     enum fgc_role role;
     enum fgc_type type;
+    enum fgc_type field_type; /* a scalar's in args: f64, f32, i64 or i32 */
+    int read;                 /* 0: no operator reads it, and the plan has it not */
     size_t elem_bytes;
     int64_t uid;
     int rank;
@@ -75,10 +77,10 @@ struct fgc_object {
     const struct fgc_variant *variant;
     cudnnBackendDescriptor_t plan;
     size_t workspace;
-    size_t n_bound;               /* tensors and constants */
+    size_t n_bound;               /* tensors that are read, then constants */
     int64_t *uids;                /* n_bound */
     void **pointers;              /* FGC_SLOTS rows of n_bound */
-    unsigned char (*values)[8];   /* scalars' and constants' storage, n_bound; its address never changes */
+    unsigned char (*values)[8];   /* n_bound, for scalars and constants; its address never changes */
     struct fgc_slot slot[FGC_SLOTS];
     unsigned long clock;
     char error[512];
@@ -148,17 +150,31 @@ static uint16_t fgc_f16_bits(float x)
     }
 }
 
-/* A scalar's field in args -> the bytes that cuDNN reads. f16 and bf16 scalars are floats in args. */
+/* A scalar's field in args -> the bytes that cuDNN reads. Variants of a graph may differ in a scalar's
+ * type; the field has the widest. */
 static void fgc_scalar(const struct fgc_tensor *t, const unsigned char *args, unsigned char out[8])
 {
+    double d = 0;
     float f;
+    int64_t l = 0;
+    int32_t i;
     uint16_t h;
-    if (t->type == FGC_F16 || t->type == FGC_BF16) {
-        memcpy(&f, args + t->field, sizeof f);
-        h = t->type == FGC_F16 ? fgc_f16_bits(f) : fgc_bf16_bits(f);
-        memcpy(out, &h, sizeof h);
-    } else {
-        memcpy(out, args + t->field, t->elem_bytes);
+    int whole = 0;
+    const unsigned char *from = args + t->field;
+    switch (t->field_type) {
+    case FGC_F64: memcpy(&d, from, sizeof d); break;
+    case FGC_I64: memcpy(&l, from, sizeof l); whole = 1; break;
+    case FGC_I32: memcpy(&i, from, sizeof i); l = i; whole = 1; break;
+    default: memcpy(&f, from, sizeof f); d = (double)f; break;
+    }
+    f = whole ? (float)l : (float)d;
+    switch (t->type) {
+    case FGC_F64: d = whole ? (double)l : d; memcpy(out, &d, sizeof d); break;
+    case FGC_F16: h = fgc_f16_bits(f); memcpy(out, &h, sizeof h); break;
+    case FGC_BF16: h = fgc_bf16_bits(f); memcpy(out, &h, sizeof h); break;
+    case FGC_I64: l = whole ? l : (int64_t)d; memcpy(out, &l, sizeof l); break;
+    case FGC_I32: i = whole ? (int32_t)l : (int32_t)d; memcpy(out, &i, sizeof i); break;
+    default: memcpy(out, &f, sizeof f); break;
     }
 }
 
@@ -178,7 +194,7 @@ static int fgc_check_pointers(struct fgc_object *m, const unsigned char *args, c
     for (i = 0; i < v->n_tensors; i++) {
         const struct fgc_tensor *t = &v->tensors[i];
         uintptr_t p;
-        if (t->role == FGC_SCALAR) continue;
+        if (t->role == FGC_SCALAR || !t->read) continue;
         p = (uintptr_t)fgc_pointer(t, args);
         if (!p) return fgc_fail(m, FGC_ERROR_ARGUMENT, "'%s' is NULL", t->name);
         if (p % t->align)
@@ -187,7 +203,7 @@ static int fgc_check_pointers(struct fgc_object *m, const unsigned char *args, c
         for (k = 0; k < v->n_tensors; k++) {
             const struct fgc_tensor *u = &v->tensors[k];
             uintptr_t q;
-            if (k == i || u->role == FGC_SCALAR || t->role != FGC_OUTPUT) continue;
+            if (k == i || u->role == FGC_SCALAR || !u->read || t->role != FGC_OUTPUT) continue;
             q = (uintptr_t)fgc_pointer(u, args);
             if (p < q + u->bytes && q < p + t->bytes)
                 return fgc_fail(m, FGC_ERROR_ARGUMENT, "output '%s' overlaps '%s': [%#lx, +%lu) and [%#lx, +%lu)", t->name, u->name,
@@ -199,6 +215,15 @@ static int fgc_check_pointers(struct fgc_object *m, const unsigned char *args, c
     if (m->workspace && (uintptr_t)workspace % 256)
         return fgc_fail(m, FGC_ERROR_ARGUMENT, "the workspace lies %lu bytes past a multiple of 256",
                         (unsigned long)((uintptr_t)workspace % 256));
+    for (i = 0; i < v->n_tensors && m->workspace; i++) {
+        const struct fgc_tensor *t = &v->tensors[i];
+        uintptr_t p = (uintptr_t)workspace, q;
+        if (t->role == FGC_SCALAR || !t->read) continue;
+        q = (uintptr_t)fgc_pointer(t, args);
+        if (p < q + t->bytes && q < p + m->workspace)
+            return fgc_fail(m, FGC_ERROR_ARGUMENT, "the workspace overlaps '%s': [%#lx, +%lu) and [%#lx, +%lu)", t->name,
+                            (unsigned long)p, (unsigned long)m->workspace, (unsigned long)q, (unsigned long)t->bytes);
+    }
     return FGC_OK;
 }
 
@@ -223,6 +248,18 @@ static int fgc_make_pack(struct fgc_object *m, struct fgc_slot *s, void **pointe
     return FGC_OK;
 }
 
+static int fgc_same_pointers(const struct fgc_variant *v, const unsigned char *args, void *const *row)
+{
+    size_t i;
+    for (i = 0; i < v->n_tensors; i++) {
+        const struct fgc_tensor *t = &v->tensors[i];
+        if (!t->read) continue;
+        if (t->role != FGC_SCALAR && *row != fgc_pointer(t, args)) return 0;
+        row++;
+    }
+    return 1;
+}
+
 /* The pack for these arguments: one of the last eight, or a new one in the place of the oldest. Scalars are
  * read by cuDNN when it launches, from storage that stays where it is. */
 static int fgc_pack(struct fgc_object *m, const void *args, void *workspace, cudnnBackendDescriptor_t *pack)
@@ -230,27 +267,27 @@ static int fgc_pack(struct fgc_object *m, const void *args, void *workspace, cud
     const struct fgc_variant *v = m->variant;
     const unsigned char *bytes = (const unsigned char *)args;
     struct fgc_slot *oldest = &m->slot[0];
-    size_t size, i, s;
+    size_t size, i, k, s;
     void **row;
     int status;
-    if (!m->plan) return fgc_fail(m, FGC_ERROR_ARGUMENT, "the object has no plan; its creation failed");
+    if (!m->plan)
+        return fgc_fail(m, FGC_ERROR_ARGUMENT, "the object has no plan; its creation failed");
+    if (!args) return fgc_fail(m, FGC_ERROR_ARGUMENT, "args is NULL");
     memcpy(&size, bytes, sizeof size);
     if (size != m->family->args_bytes)
-        return fgc_fail(m, FGC_ERROR_ARGUMENT, "args.size is %lu, not %lu: they were not initialised, or by another header",
+        return fgc_fail(m, FGC_ERROR_ARGUMENT,
+                        "args.size is %lu, not %lu: they were not initialised, or by another header",
                         (unsigned long)size, (unsigned long)m->family->args_bytes);
-    for (i = 0; i < v->n_tensors; i++)
-        if (v->tensors[i].role == FGC_SCALAR) fgc_scalar(&v->tensors[i], bytes, m->values[i]);
+    for (i = k = 0; i < v->n_tensors; k += v->tensors[i++].read != 0)
+        if (v->tensors[i].role == FGC_SCALAR && v->tensors[i].read)
+            fgc_scalar(&v->tensors[i], bytes, m->values[k]);
     for (s = 0; s < FGC_SLOTS; s++) {
         struct fgc_slot *slot = &m->slot[s];
-        row = m->pointers + s * m->n_bound;
-        if (slot->pack && slot->workspace == workspace) {
-            for (i = 0; i < v->n_tensors; i++)
-                if (v->tensors[i].role != FGC_SCALAR && row[i] != fgc_pointer(&v->tensors[i], bytes)) break;
-            if (i == v->n_tensors) {
-                slot->used = ++m->clock;
-                *pack = slot->pack;
-                return FGC_OK;
-            }
+        if (slot->pack && slot->workspace == workspace &&
+            fgc_same_pointers(v, bytes, m->pointers + s * m->n_bound)) {
+            slot->used = ++m->clock;
+            *pack = slot->pack;
+            return FGC_OK;
         }
         if (slot->used < oldest->used) oldest = slot;
     }
@@ -259,8 +296,10 @@ static int fgc_pack(struct fgc_object *m, const void *args, void *workspace, cud
     if (oldest->pack) cudnnBackendDestroyDescriptor(oldest->pack);
     oldest->pack = NULL;
     row = m->pointers + (size_t)(oldest - m->slot) * m->n_bound;
-    for (i = 0; i < m->n_bound; i++)
-        row[i] = i < v->n_tensors && v->tensors[i].role != FGC_SCALAR ? fgc_pointer(&v->tensors[i], bytes) : (void *)m->values[i];
+    for (k = 0; k < m->n_bound; k++) row[k] = m->values[k];
+    for (i = k = 0; i < v->n_tensors; k += v->tensors[i++].read != 0)
+        if (v->tensors[i].role != FGC_SCALAR && v->tensors[i].read)
+            row[k] = fgc_pointer(&v->tensors[i], bytes);
     status = fgc_make_pack(m, oldest, row, workspace);
     if (status != FGC_OK) return status;
     oldest->used = ++m->clock;
@@ -318,22 +357,26 @@ static int fgc_check_device(struct fgc_object *m)
 
 /* The plan's text with the running driver's version in it: cuDNN refuses any other, though the kernels run
  * on every newer driver. */
-static char *fgc_plan_text(struct fgc_object *m, const unsigned char *plan, size_t *n)
+static int fgc_plan_text(struct fgc_object *m, const unsigned char *plan, char **out, size_t *n)
 {
     const struct fgc_variant *v = m->variant;
+    size_t behind = v->driver_at + v->driver_len;
     char digits[16], *text;
     int driver = 0, len;
-    if (cudaDriverGetVersion(&driver) != cudaSuccess) return NULL;
+    int status = fgc_cuda(m, cudaDriverGetVersion(&driver), "the driver cannot be asked");
+    if (status != FGC_OK) return status;
     len = snprintf(digits, sizeof digits, "%d", driver);
-    if (len <= 0 || v->driver_at + v->driver_len > v->plan_bytes) return NULL;
+    if (len <= 0 || !v->driver_len || behind > v->plan_bytes)
+        return fgc_fail(m, FGC_ERROR_PLAN, "the plan names no driver version");
     text = (char *)malloc(v->plan_bytes + (size_t)len + 1);
-    if (!text) return NULL;
+    if (!text) return fgc_fail(m, FGC_ERROR_MEMORY, "out of memory");
     memcpy(text, plan, v->driver_at);
     memcpy(text + v->driver_at, digits, (size_t)len);
-    memcpy(text + v->driver_at + (size_t)len, plan + v->driver_at + v->driver_len, v->plan_bytes - v->driver_at - v->driver_len);
+    memcpy(text + v->driver_at + (size_t)len, plan + behind, v->plan_bytes - behind);
     *n = v->plan_bytes - v->driver_len + (size_t)len;
     text[*n] = '\0';
-    return text;
+    *out = text;
+    return FGC_OK;
 }
 
 static unsigned char *fgc_plan_from_file(struct fgc_object *m);
@@ -345,12 +388,13 @@ static int fgc_load(struct fgc_object *m, cudnnHandle_t handle)
     const unsigned char *plan = v->plan ? v->plan : read;
     size_t n = 0;
     int64_t got = 0, workspace = -1;
-    char *text;
+    char *text = NULL;
     cudnnStatus_t st;
+    int status;
     if (!plan) return FGC_ERROR_PLAN;
-    text = fgc_plan_text(m, plan, &n);
+    status = fgc_plan_text(m, plan, &text, &n);
     free(read);
-    if (!text) return fgc_fail(m, FGC_ERROR_MEMORY, "out of memory, or no driver version");
+    if (status != FGC_OK) return status;
     st = cudnnBackendCreateDescriptor(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, &m->plan);
     if (st == CUDNN_STATUS_SUCCESS)
         st = cudnnBackendSetAttribute(m->plan, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, (int64_t)n, text);
@@ -360,7 +404,7 @@ static int fgc_load(struct fgc_object *m, cudnnHandle_t handle)
     if (st == CUDNN_STATUS_SUCCESS)
         st = cudnnBackendGetAttribute(m->plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &got, &workspace);
     if (st != CUDNN_STATUS_SUCCESS) {
-        int status = fgc_cudnn(m, st, "cuDNN does not load the plan");
+        status = fgc_cudnn(m, st, "cuDNN does not load the plan");
         if (m->plan) cudnnBackendDestroyDescriptor(m->plan);
         m->plan = NULL;
         return status;
@@ -372,16 +416,18 @@ static int fgc_load(struct fgc_object *m, cudnnHandle_t handle)
 static int fgc_bind(struct fgc_object *m)
 {
     const struct fgc_variant *v = m->variant;
-    size_t i;
-    m->n_bound = v->n_tensors + v->n_constants;
+    size_t i, k = 0;
+    m->n_bound = v->n_constants;
+    for (i = 0; i < v->n_tensors; i++) m->n_bound += v->tensors[i].read != 0;
     m->uids = (int64_t *)calloc(m->n_bound + 1, sizeof *m->uids);
     m->values = (unsigned char(*)[8])calloc(m->n_bound + 1, 8);
     m->pointers = (void **)calloc((m->n_bound + 1) * FGC_SLOTS, sizeof *m->pointers);
     if (!m->uids || !m->values || !m->pointers) return fgc_fail(m, FGC_ERROR_MEMORY, "out of memory");
-    for (i = 0; i < v->n_tensors; i++) m->uids[i] = v->tensors[i].uid;
+    for (i = 0; i < v->n_tensors; i++)
+        if (v->tensors[i].read) m->uids[k++] = v->tensors[i].uid;
     for (i = 0; i < v->n_constants; i++) {
-        m->uids[v->n_tensors + i] = v->constants[i].uid;
-        memcpy(m->values[v->n_tensors + i], v->constants[i].value, 8);
+        m->uids[k] = v->constants[i].uid;
+        memcpy(m->values[k++], v->constants[i].value, 8);
     }
     return FGC_OK;
 }
@@ -399,8 +445,22 @@ static void fgc_destroy(struct fgc_object *m)
     free(m);
 }
 
+static int fgc_no_variant(struct fgc_object *m, const int64_t *params)
+{
+    char text[256] = "";
+    size_t i, n = 0;
+    for (i = 0; i < m->family->n_params && n < sizeof text; i++) {
+        int len = snprintf(text + n, sizeof text - n, "%s%s=%lld", i ? ", " : "",
+                           m->family->param_names[i], (long long)params[i]);
+        if (len < 0) break;
+        n += (size_t)len;
+    }
+    return fgc_fail(m, FGC_ERROR_VARIANT, "graph '%s' has no variant for %s", m->family->name, text);
+}
+
 /* The object is there even when this fails, to hold the message; NULL only without memory. */
-static int fgc_create(struct fgc_object **out, const struct fgc_family *family, cudnnHandle_t handle, const struct fgc_variant *variant)
+static int fgc_create(struct fgc_object **out, const struct fgc_family *family, cudnnHandle_t handle,
+                      const struct fgc_variant *variant, const int64_t *params)
 {
     struct fgc_object *m = (struct fgc_object *)calloc(1, sizeof *m);
     int status;
@@ -408,7 +468,7 @@ static int fgc_create(struct fgc_object **out, const struct fgc_family *family, 
     if (!m) return FGC_ERROR_MEMORY;
     m->family = family;
     m->variant = variant;
-    if (!variant) return fgc_fail(m, FGC_ERROR_VARIANT, "graph '%s' has no variant for these parameters", family->name);
+    if (!variant) return fgc_no_variant(m, params);
     if (!handle) return fgc_fail(m, FGC_ERROR_ARGUMENT, "the cuDNN handle is NULL");
     if (cudnnGetVersion() != family->cudnn_version)
         return fgc_fail(m, FGC_ERROR_VERSION, "cuDNN %lu is loaded; the plan was made by, and loads in, %lu only",
@@ -435,110 +495,10 @@ static int fgc_run(struct fgc_object *m, cudnnHandle_t handle, const void *args,
     cudnnBackendDescriptor_t pack = NULL;
     cudnnStatus_t st;
     int status;
-    if (!m || !args) return FGC_ERROR_ARGUMENT;
+    if (!m) return FGC_ERROR_ARGUMENT;
+    if (!handle) return fgc_fail(m, FGC_ERROR_ARGUMENT, "the cuDNN handle is NULL");
     status = fgc_pack(m, args, workspace, &pack);
     if (status != FGC_OK) return status;
     st = cudnnBackendExecute(handle, m->plan, pack);
     return st == CUDNN_STATUS_SUCCESS ? FGC_OK : fgc_cudnn(m, st, "the launch failed");
-}
-
-/* ---- CUDA graphs --------------------------------------------------------------------------- */
-
-/* Records a run on a stream of its own, so that the caller's is not disturbed. */
-static int fgc_capture(struct fgc_object *m, cudnnHandle_t handle, cudnnBackendDescriptor_t pack, cudaGraph_t *graph)
-{
-    cudaStream_t stream = NULL, before = NULL;
-    cudnnStatus_t st = cudnnGetStream(handle, &before);
-    int status = fgc_cudnn(m, st, "the handle's stream cannot be asked");
-    if (status == FGC_OK) status = fgc_cuda(m, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "a stream cannot be made");
-    if (status != FGC_OK) return status;
-    status = fgc_cudnn(m, cudnnSetStream(handle, stream), "the handle's stream cannot be set");
-    if (status == FGC_OK) status = fgc_cuda(m, cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capture cannot begin");
-    if (status == FGC_OK) {
-        cudaGraph_t made = NULL;
-        cudaError_t e;
-        st = cudnnBackendExecute(handle, m->plan, pack);
-        e = cudaStreamEndCapture(stream, &made);
-        status = fgc_cudnn(m, st, "the run cannot be captured");
-        if (status == FGC_OK) status = fgc_cuda(m, e, "the run cannot be captured");
-        if (status == FGC_OK)
-            *graph = made;
-        else if (made)
-            cudaGraphDestroy(made);
-    }
-    cudnnSetStream(handle, before);
-    cudaStreamDestroy(stream);
-    return status;
-}
-
-static int fgc_fill_graph(struct fgc_object *m, cudnnHandle_t handle, const void *args, void *workspace, cudaGraph_t *graph)
-{
-    cudnnBackendDescriptor_t pack = NULL;
-    int status = fgc_pack(m, args, workspace, &pack);
-    if (status != FGC_OK) return status;
-    if (!m->variant->native_graph) return fgc_capture(m, handle, pack, graph);
-    status = fgc_cuda(m, cudaGraphCreate(graph, 0), "a CUDA graph cannot be made");
-    if (status == FGC_OK) status = fgc_cudnn(m, cudnnBackendPopulateCudaGraph(handle, m->plan, pack, *graph), "cuDNN does not fill the CUDA graph");
-    return status;
-}
-
-static void fgc_graph_destroy(struct fgc_graph *g)
-{
-    if (!g) return;
-    if (g->exec) cudaGraphExecDestroy(g->exec);
-    if (g->graph) cudaGraphDestroy(g->graph);
-    free(g);
-}
-
-static int fgc_graph_create(struct fgc_graph **out, struct fgc_object *m, cudnnHandle_t handle, const void *args, void *workspace)
-{
-    struct fgc_graph *g;
-    int status;
-    *out = NULL;
-    if (!m || !args) return FGC_ERROR_ARGUMENT;
-    g = (struct fgc_graph *)calloc(1, sizeof *g);
-    if (!g) return fgc_fail(m, FGC_ERROR_MEMORY, "out of memory");
-    g->object = m;
-    g->handle = handle;
-    status = fgc_fill_graph(m, handle, args, workspace, &g->graph);
-    if (status == FGC_OK) status = fgc_cuda(m, cudaGraphInstantiate(&g->exec, g->graph, 0), "the CUDA graph cannot be instantiated");
-    if (status == FGC_OK)
-        *out = g;
-    else
-        fgc_graph_destroy(g);
-    return status;
-}
-
-/* New pointers and scalars into the executable graph; it is made again where CUDA cannot change it. */
-static int fgc_graph_update(struct fgc_graph *g, const void *args, void *workspace)
-{
-    struct fgc_object *m;
-    cudaGraph_t graph = NULL;
-    cudaGraphExecUpdateResultInfo info;
-    int status;
-    if (!g || !args) return FGC_ERROR_ARGUMENT;
-    m = g->object;
-    status = fgc_fill_graph(m, g->handle, args, workspace, &graph);
-    if (status == FGC_OK && cudaGraphExecUpdate(g->exec, graph, &info) != cudaSuccess) {
-        cudaGraphExec_t exec = NULL;
-        cudaGetLastError(); /* the refusal is answered, not kept */
-        status = fgc_cuda(m, cudaGraphInstantiate(&exec, graph, 0), "the CUDA graph cannot be instantiated");
-        if (status == FGC_OK) {
-            cudaGraphExecDestroy(g->exec);
-            g->exec = exec;
-        }
-    }
-    if (status == FGC_OK) {
-        cudaGraphDestroy(g->graph);
-        g->graph = graph;
-    } else if (graph) {
-        cudaGraphDestroy(graph);
-    }
-    return status;
-}
-
-static int fgc_graph_launch(struct fgc_graph *g, cudaStream_t stream)
-{
-    if (!g) return FGC_ERROR_ARGUMENT;
-    return fgc_cuda(g->object, cudaGraphLaunch(g->exec, stream), "the CUDA graph cannot be launched");
 }
