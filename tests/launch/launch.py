@@ -18,14 +18,14 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 FGC = os.environ.get("FGC", "./fgc")
 WARN = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
-COMPILERS = {"gcc": ["gcc", "-std=c99"], "clang": ["clang", "-std=c99"], "g++": ["g++", "-std=c++17", "-x", "c++"]}
+COMPILERS = {"gcc": ["gcc", "-std=c99", "-O1"], "clang": ["clang", "-std=c99", "-fsyntax-only"],
+             "g++": ["g++", "-std=c++17", "-x", "c++"]}
 SAN = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 TYPES = {"f64": "F64", "f32": "F32", "f16": "F16", "bf16": "BF16", "i64": "I64", "i32": "I32"}
 BITS = {"f64": 64, "i64": 64, "f32": 32, "i32": 32, "f16": 16, "bf16": 16}
 NAMES = ("create workspace_bytes run destroy error_string graph_create graph_update graph_launch graph_destroy").split()
 
-ODD = """fg 1
-
+ODD = """
 # a doc that ends comments: */ and /* opens, ??/
 # a \\ backslash, "quotes", %%s %%d, // and a trigraph ??/
 graph %(graph)s() {
@@ -44,14 +44,14 @@ def odd(graph, inputs, output):
 
 
 SPECS = {
-    "names_int": odd("int", ["class", "size", "size_", "main", "_Exit"], "NULL"),
-    "names_main": odd("main", ["args", "run", "create", "graph", "handle"], "m"),
-    "names_fgc": odd("fgc", ["fgc_run", "INFINITY", "M_PI", "INT64_MAX", "FGC_SLOTS"], "EOF"),
-    "names_exit": odd("_Exit", ["x" * 63, "x" * 62 + "_", "__x", "_X", "linux"], "y" * 63),
-    "names_long": odd("g" * 63, ["NULL_", "NULL__", "errno", "x_UID", "x"], "new"),
-    "names_timer": odd("timer", ["cudaStreamDefault", "CUDNN_VERSION", "stdin", "register", "asm"], "this"),
-    "names_type": odd("size_t", ["int64_t", "FILE", "float4", "bool", "true_"], "false_"),
-    "names_dim": odd("dim3", ["a", "a_", "a__", "b", "c"], "d"),
+    "names_1": "fg 1\n" + odd("int", ["class", "size", "size_", "main", "_Exit"], "NULL")
+    + odd("main", ["args", "run", "create", "graph", "handle"], "m")
+    + odd("fgc", ["fgc_run", "INFINITY", "M_PI", "INT64_MAX", "FGC_SLOTS"], "EOF")
+    + odd("_Exit", ["x" * 63, "x" * 62 + "_", "__x", "_X", "linux"], "y" * 63),
+    "names_2": "fg 1\n" + odd("g" * 63, ["NULL_", "NULL__", "errno", "x_UID", "x"], "new")
+    + odd("timer", ["cudaStreamDefault", "CUDNN_VERSION", "stdin", "register", "asm"], "this")
+    + odd("size_t", ["int64_t", "FILE", "float4", "_x_", "__"], "_x")
+    + odd("dim3", ["a", "a_", "a__", "b", "c"], "d"),
     "several": """fg 1
 
 graph first() {
@@ -141,11 +141,18 @@ graph g(T in [f32, f64]) {
 }
 """,
 }
+# Types, tags and function families of C's, C++'s and CUDA's headers.
+TYPE_NAMES = ("FILE float4 ulonglong2 div_t cudaGraph_t tm timespec pthread thrd timer printf exp uint cudnnContext "
+              "CUstream_st textureReference random_data std").split()
+LANGUAGE = {"and", "or", "not", "in", "_", "true", "false", "inf"}    # no names in .fg
 OPTIONAL = ("scalar_f64", "scalar_ints")    # where cuDNN has no engine for it, the spec is left out by name
 
 
 class Failure(Exception):
     pass
+
+
+PROBLEMS = (Failure, OSError, ValueError, LookupError, AttributeError, struct.error, subprocess.TimeoutExpired)
 
 
 def run(command, cwd=None, env=None, want=0):
@@ -190,7 +197,7 @@ def constant_bytes(kind, value):
         bits = struct.unpack("<I", struct.pack("<f", value))[0]
         return struct.pack("<H", (bits + 0x7fff + (bits >> 16 & 1)) >> 16)
     code = {"FLOAT": "f", "DOUBLE": "d", "HALF": "e", "INT32": "i", "INT64": "q"}[kind]
-    return struct.pack("<" + code, int(value) if code in "iq" else value)
+    return struct.pack("<" + code, int(value) if code in "iq" else float(value))
 
 
 def extent(t):
@@ -314,7 +321,7 @@ class Tests:
     def compiles(self, name, compiler, files):
         at = os.path.join(self.folder, name)
         for f in files:
-            run([*COMPILERS[compiler], *WARN, "-O1", "-isystem", self.include, "-c", f, "-o", "/dev/null"], at)
+            run([*COMPILERS[compiler], *WARN, "-isystem", self.include, "-c", f, "-o", "/dev/null"], at)
 
     def header_alone(self, name, compiler):
         at = os.path.join(self.folder, name)
@@ -381,9 +388,11 @@ class Tests:
         run([os.path.join(at, "program"), "--graph", "nonesuch"], at, env, want=1)
 
     def beside(self, name):
-        """The plan in a file beside: found, missing, cut, altered, of another build."""
-        at = os.path.join(self.folder, name)
-        self.launcher(name, "--launcher-main")  # brings back x.c with main, unused here
+        """The plan in a file beside: found, missing, cut, altered."""
+        at = os.path.join(self.folder, "beside")
+        os.makedirs(at)
+        write(os.path.join(at, "x.fg"), SPECS[name])
+        name = "beside"
         run([FGC, "x.fg", "-q", "--launcher", "b.c", "--launcher-plan", 'b "q".plan'], at)
         for compiler in COMPILERS:
             self.compiles(name, compiler, ["b.c"])
@@ -436,6 +445,34 @@ class Tests:
             jobs += [(f"graph {graph['name']} {v['name']}", lambda g=graph, v=v: self.checks(name, g, v, plan)) for v in chosen]
         return jobs
 
+    def macros(self):
+        """Every macro that a compiler knows in a launcher is a tensor's name, or a graph's where it is a type."""
+        at = os.path.join(self.folder, "macros")
+        os.makedirs(at)
+        write(os.path.join(at, "x.fg"), "fg 1\n" + odd("g", ["a"], "b"))
+        run([FGC, "x.fg", "-q", "--launcher", "x.c", "--launcher-main"], at)
+        names = set()
+        for c in COMPILERS.values():
+            out, _ = run([c[0], c[1].replace("c++17", "gnu++17").replace("c99", "gnu11"), *c[2:], "-isystem", self.include, "-dM", "-E", "x.c"], at)
+            names |= set(re.findall(r"^#define (\w{1,63}) ", out, re.M))
+        if len(names) < 1000:
+            raise Failure(f"only {len(names)} macros")
+        names = sorted(names - {"a", "b"} - LANGUAGE)
+        for i in range(0, len(names), 800):
+            unread = ", ".join(names[i:i + 800])
+            write(os.path.join(at, "x.fg"), f"fg 1\n\ngraph g() {{\n    input  a, {unread} : f32[4, 64]\n    output b : f32[4, 64]\n    b = relu(a)\n}}\n")
+            run([FGC, "x.fg", "-q", "--launcher", "x.c", "--launcher-main"], at)
+            for c in COMPILERS.values():
+                gnu = [x.replace("c++17", "gnu++17").replace("c99", "gnu11") for x in c]
+                run([*gnu, *WARN, "-Wno-pedantic", "-isystem", self.include, "-c", "x.c", "-o", "/dev/null"], at)
+        body = "() {\n    input  x : f32[4, 64]\n    output y : f32[4, 64]\n    y = relu(x)\n}\n"
+        write(os.path.join(at, "x.fg"), "fg 1\n" + "".join(f"\ngraph {n}{body}" for n in TYPE_NAMES))
+        run([FGC, "x.fg", "-q", "--launcher", "x.c", "--launcher-main"], at)
+        for c in COMPILERS.values():
+            gnu = [x.replace("c++17", "gnu++17").replace("c99", "gnu11") for x in c]
+            run([*gnu, *WARN, "-Wno-pedantic", "-isystem", self.include, "-c", "x.c", "-o", "/dev/null"], at)
+        return len(names) + len(TYPE_NAMES)
+
     def colliding(self):
         """Two names that would be one in C are refused, and nothing is written."""
         at = os.path.join(self.folder, "colliding")
@@ -455,7 +492,7 @@ def one(tests, name, text):
     lines, counts = [], [0, 0, 0]
     try:
         jobs = tests.spec(name, text)
-    except (Failure, OSError, ValueError) as e:
+    except PROBLEMS as e:
         return [f"FAIL {name}: {e}"], [0, 1, 0]
     for what, job in jobs:
         if job is None:
@@ -464,7 +501,7 @@ def one(tests, name, text):
             continue
         try:
             counts[0] += job() or 1
-        except (Failure, OSError, ValueError, KeyError, AttributeError, subprocess.TimeoutExpired) as e:
+        except PROBLEMS as e:
             lines.append(f"FAIL {name}: {what}: {e}")
             counts[1] += 1
     return lines, counts
@@ -478,7 +515,7 @@ def main():
     specs = dict(SPECS)
     for e in ("attention_causal", "conv_bias_relu", "linear_amax"):
         specs[e] = read(os.path.join(TOP, "examples", e, e + ".fg")).decode()
-    chosen = sys.argv[1:] or list(specs)
+    chosen = [n for n in sys.argv[1:] if n in specs] if sys.argv[1:] else list(specs)
     total = [0, 0, 0]
     with tempfile.TemporaryDirectory() as folder:
         if os.environ.get("KEEP"):
@@ -488,11 +525,11 @@ def main():
             for lines, counts in pool.map(lambda n: one(tests, n, specs[n]), chosen):
                 print("\n".join(lines), end="\n" if lines else "")
                 total = [a + b for a, b in zip(total, counts)]
-        extra = [("beside", lambda: tests.beside("variants")), ("colliding", tests.colliding)] if not sys.argv[1:] else []
-        for what, job in extra:
+        extra = [("beside", lambda: tests.beside("variants")), ("colliding", tests.colliding), ("macros", tests.macros)]
+        for what, job in [e for e in extra if not sys.argv[1:] or e[0] in sys.argv[1:]]:
             try:
                 total[0] += job() or 1
-            except (Failure, OSError, ValueError, KeyError) as e:
+            except PROBLEMS as e:
                 print(f"FAIL {what}: {e}")
                 total[1] += 1
     print("%d passed, %d failed, %d skipped" % tuple(total))
