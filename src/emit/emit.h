@@ -8,7 +8,8 @@ struct emit_options {
     const char *header_name;  /* "model.h", for the #include */
     bool with_main;           /* --launcher-main */
     const char *plan_file;    /* --launcher-plan: plan bytes beside the program; NULL: inside */
-    const char *plan_bytes;   /* the whole container, when plan_file is set: for offsets and its hash */
+    const char
+        *plan_bytes; /* the whole container, when plan_file is set: for offsets and its hash */
     size_t n_plan_bytes;
 };
 bool emit_launcher(struct session *s, const struct plan *p, const struct emit_options *o,

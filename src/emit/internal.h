@@ -10,10 +10,11 @@ struct writer {
     const struct emit_options *o;
     struct buf *c, *h;
     struct map *taken;  /* global identifiers of the header */
+    struct map *macros; /* those of them that are macros */
     bool ok;
 };
 
-/* A name of the specification as one of C: int -> int_. One to one. */
+/* A name of the specification as one of C: int -> int_, _Exit -> fg_Exit. One to one. */
 const char *emit_identifier(struct writer *w, const char *name);
 /* The same for a parameter of a generated function, which has names of its own there. */
 const char *emit_parameter(struct writer *w, const char *name);
@@ -22,7 +23,8 @@ const char *emit_suffix(struct writer *w, const struct plan_variant *v);
 /* A C string literal, quotes and all. */
 void emit_string(struct buf *b, const char *text);
 
-/* The type of a scalar's field in args: the widest of f64, f32, i64, i32 that the variants ask for. */
+/* The type of a scalar's field in args: the widest of f64, f32, i64, i32 that the variants ask for.
+ */
 enum dtype emit_field_type(const struct plan_graph *g, size_t tensor);
 const char *emit_ctype(enum dtype t);
 void emit_real(struct buf *b, double x);

@@ -1,8 +1,8 @@
 /* launcher: a plan as C: tables made here, code from src/runtime.
  *
- * Invariant: what is written is C99 and C++ whatever the names in the plan: identifiers are escaped one to
- * one, text in comments and strings cannot end them, and two names that would become one identifier are
- * refused. */
+ * Invariant: what is written is C99 and C++ whatever the names in the plan: identifiers are escaped
+ * one to one, text in comments and strings cannot end them, and two names that would become one
+ * identifier are refused. */
 #include "emit/internal.h"
 
 #include <inttypes.h>
@@ -39,7 +39,8 @@ static const char *type_word(enum dtype t)
 static void put_bytes(struct buf *b, const char *name, const char *bytes, size_t n)
 {
     buf_printf(b, "static const unsigned char %s[] = {", name);
-    for (size_t i = 0; i < n; i++) buf_printf(b, "%s%u,", i % 32 ? "" : "\n", (unsigned char)bytes[i]);
+    for (size_t i = 0; i < n; i++)
+        buf_printf(b, "%s%u,", i % 32 ? "" : "\n", (unsigned char)bytes[i]);
     buf_puts(b, "\n};\n");
 }
 
@@ -48,15 +49,18 @@ static void put_tensor_row(struct writer *w, const char *graph, const struct pla
 {
     const struct plan_tensor *t = &v->tensors.at[index];
     enum dtype field = t->role == PLAN_SCALAR ? emit_field_type(g, index) : t->type;
-    static const char *const roles[] = {[PLAN_INPUT] = "FGC_INPUT", [PLAN_SCALAR] = "FGC_SCALAR", [PLAN_OUTPUT] = "FGC_OUTPUT"};
+    static const char *const roles[] = {
+        [PLAN_INPUT] = "FGC_INPUT", [PLAN_SCALAR] = "FGC_SCALAR", [PLAN_OUTPUT] = "FGC_OUTPUT"};
     struct buf *c = w->c;
     buf_printf(c, "    {\"%s\", %s, %s, %s, %d, %d, %" PRId64 ", %d, ", t->name, roles[t->role],
-               type_word(t->type), type_word(field), emit_is_read(v, t), dtypes[t->type].bits / 8, t->uid, t->rank);
+               type_word(t->type), type_word(field), emit_is_read(v, t), dtypes[t->type].bits / 8,
+               t->uid, t->rank);
     emit_list(c, t->rank, t->dim);
     buf_puts(c, ", ");
     emit_list(c, t->rank, t->stride);
-    buf_printf(c, ", %" PRId64 ", %zu, offsetof(struct %s_args, %s), ", t->role == PLAN_SCALAR ? 1 : t->align,
-               t->role == PLAN_SCALAR ? 0 : emit_bytes(t), graph, emit_identifier(w, t->name));
+    buf_printf(c, ", %" PRId64 ", %zu, offsetof(struct %s_args, %s), ",
+               t->role == PLAN_SCALAR ? 1 : t->align, t->role == PLAN_SCALAR ? 0 : emit_bytes(t),
+               graph, emit_identifier(w, t->name));
     emit_real(c, t->role == PLAN_SCALAR ? t->def : 0);
     buf_puts(c, "},\n");
 }
@@ -65,7 +69,8 @@ static void put_constant_row(struct writer *w, const struct plan_constant *k)
 {
     unsigned char value[8] = {0};
     for (int t = DT_none + 1; t < N_DTYPES; t++)
-        if (t != DT_tf32 && dtypes[t].bits >= 8 && strcmp(dtypes[t].cudnn, k->type) == 0) dtype_store((enum dtype)t, value, 0, k->value);
+        if (t != DT_tf32 && dtypes[t].bits >= 8 && strcmp(dtypes[t].cudnn, k->type) == 0)
+            dtype_store((enum dtype)t, value, 0, k->value);
     buf_printf(w->c, "    {%" PRId64 ", {", k->uid);
     for (int i = 0; i < 8; i++) buf_printf(w->c, "%s%u", i ? ", " : "", value[i]);
     buf_puts(w->c, "}}, /* ");
@@ -92,7 +97,8 @@ static void variant_tables(struct writer *w, const char *graph, const struct pla
 {
     const struct plan_step *step = &v->steps.at[0];
     struct buf *c = w->c;
-    if (!w->o->plan_file) put_bytes(c, arena_printf(w->s->arena, "fgc_plan_%s", id), step->plan, step->plan_bytes);
+    if (!w->o->plan_file)
+        put_bytes(c, arena_printf(w->s->arena, "fgc_plan_%s", id), step->plan, step->plan_bytes);
     buf_printf(c, "static const struct fgc_tensor fgc_tensors_%s[] = {\n", id);
     for (size_t i = 0; i < v->tensors.n; i++) put_tensor_row(w, graph, g, v, i);
     buf_printf(c, "};\nstatic const struct fgc_constant fgc_constants_%s[] = {\n", id);
@@ -101,7 +107,8 @@ static void variant_tables(struct writer *w, const char *graph, const struct pla
     buf_printf(c, "};\nstatic const int64_t fgc_params_%s[] = {", id);
     size_t n = 0;
     for (size_t i = 0; i < v->params.n; i++)
-        if (v->params.at[i].is_variant) buf_printf(c, "%s%" PRId64, n++ ? ", " : "", emit_param_value(&v->params.at[i]));
+        if (v->params.at[i].is_variant)
+            buf_printf(c, "%s%" PRId64, n++ ? ", " : "", emit_param_value(&v->params.at[i]));
     buf_puts(c, n ? "};\n" : "0};\n");
 }
 
@@ -111,14 +118,14 @@ static void variant_row(struct writer *w, const struct plan_variant *v, const ch
     struct buf *c = w->c;
     char digest[65];
     sha256_hex(step->plan, step->plan_bytes, digest);
-    buf_printf(c, "    {\"%s\", fgc_params_%s, fgc_tensors_%s, %zu, fgc_constants_%s, %zu, ", v->name, id, id, v->tensors.n, id,
-               step->constants.n);
+    buf_printf(c, "    {\"%s\", fgc_params_%s, fgc_tensors_%s, %zu, fgc_constants_%s, %zu, ",
+               v->name, id, id, v->tensors.n, id, step->constants.n);
     if (w->o->plan_file)
         buf_printf(c, "NULL, %zu, %zu, \"%s\"", step->plan_bytes, offset_in_file(w, step), digest);
     else
         buf_printf(c, "fgc_plan_%s, %zu, 0, \"%s\"", id, step->plan_bytes, digest);
-    buf_printf(c, ",\n     %zu, %zu, %" PRId64 ", %d},\n", step->driver_at, step->driver_len, step->workspace_bytes,
-               has_word(&step->behavior, "SUPPORTS_CUDA_GRAPH_NATIVE_API"));
+    buf_printf(c, ",\n     %zu, %zu, %" PRId64 ", %d},\n", step->driver_at, step->driver_len,
+               step->workspace_bytes, has_word(&step->behavior, "SUPPORTS_CUDA_GRAPH_NATIVE_API"));
 }
 
 /* "key": of the normalised description, which target_load has checked. */
@@ -148,23 +155,34 @@ static void graph_tables(struct writer *w, const struct plan_graph *g, size_t in
     const char *name = emit_identifier(w, g->name);
     struct arena *a = w->s->arena;
     struct buf *c = w->c;
-    for (size_t i = 0; i < g->variants.n; i++) variant_tables(w, name, g, &g->variants.at[i], arena_printf(a, "%zu_%zu", index, i));
+    for (size_t i = 0; i < g->variants.n; i++)
+        variant_tables(w, name, g, &g->variants.at[i], arena_printf(a, "%zu_%zu", index, i));
     buf_printf(c, "static const struct fgc_variant fgc_variants_%zu[] = {\n", index);
-    for (size_t i = 0; i < g->variants.n; i++) variant_row(w, &g->variants.at[i], arena_printf(a, "%zu_%zu", index, i));
+    for (size_t i = 0; i < g->variants.n; i++)
+        variant_row(w, &g->variants.at[i], arena_printf(a, "%zu_%zu", index, i));
     buf_printf(c, "};\nstatic const char *const fgc_param_names_%zu[] = {", index);
     const struct plan_variant *v = &g->variants.at[0];
     for (size_t i = 0; i < v->params.n; i++)
         if (v->params.at[i].is_variant) buf_printf(c, "\"%s\", ", v->params.at[i].name);
     bool compiled = false;
-    for (size_t i = 0; i < g->variants.n; i++) compiled |= has_word(&g->variants.at[i].steps.at[0].behavior, "RUNTIME_COMPILATION");
+    for (size_t i = 0; i < g->variants.n; i++)
+        compiled |= has_word(&g->variants.at[i].steps.at[0].behavior, "RUNTIME_COMPILATION");
     const struct plan *p = w->p;
-    buf_printf(c, "NULL};\nstatic const struct fgc_family fgc_family_%zu = {\n    \"%s\", sizeof(struct %s_args), fgc_variants_%zu, %zu, "
-                  "fgc_param_names_%zu, %zu, %" PRId64 ", %d,\n",
-               index, g->name, name, index, g->variants.n, index, emit_n_choosers(v), p->cudnn_version, compiled ? cuda_version(p->nvrtc_version) : 0);
-    buf_printf(c, "    {%d, %d, %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", {%" PRId64 ", %" PRId64 ", %" PRId64 "}}, ", p->target.sm,
-               p->target.multiprocessors, profile_number(p, "maxSharedMemoryPerBlockOptin", 0), profile_number(p, "reservedSharedMemoryPerBlock", 0),
-               profile_number(p, "regsPerBlock", 0), profile_number(p, "maxThreadsPerSM", 0), profile_number(p, "maxGridSize", 0),
-               profile_number(p, "maxGridSize", 1), profile_number(p, "maxGridSize", 2));
+    buf_printf(c,
+               "NULL};\nstatic const struct fgc_family fgc_family_%zu = {\n    \"%s\", "
+               "sizeof(struct %s_args), fgc_variants_%zu, %zu, "
+               "fgc_param_names_%zu, %zu, %" PRId64 ", %d,\n",
+               index, g->name, name, index, g->variants.n, index, emit_n_choosers(v),
+               p->cudnn_version, compiled ? cuda_version(p->nvrtc_version) : 0);
+    buf_printf(c,
+               "    {%d, %d, %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", {%" PRId64
+               ", %" PRId64 ", %" PRId64 "}}, ",
+               p->target.sm, p->target.multiprocessors,
+               profile_number(p, "maxSharedMemoryPerBlockOptin", 0),
+               profile_number(p, "reservedSharedMemoryPerBlock", 0),
+               profile_number(p, "regsPerBlock", 0), profile_number(p, "maxThreadsPerSM", 0),
+               profile_number(p, "maxGridSize", 0), profile_number(p, "maxGridSize", 1),
+               profile_number(p, "maxGridSize", 2));
     buf_puts(c, w->o->plan_file ? "FGC_PLAN_FILE" : "NULL");
     buf_puts(c, "};\n\n");
 }
@@ -176,33 +194,69 @@ static void graph_functions(struct writer *w, const struct plan_graph *g, size_t
     const char *n = emit_identifier(w, g->name);
     const struct plan_variant *v = &g->variants.at[0];
     struct buf *c = w->c;
-    buf_printf(c, "struct %s {\n    struct fgc_object o;\n};\nstruct %s_graph {\n    struct fgc_graph g;\n};\n\n", n, n);
+    buf_printf(c,
+               "struct %s {\n    struct fgc_object o;\n};\nstruct %s_graph {\n    struct fgc_graph "
+               "g;\n};\n\n",
+               n, n);
     buf_printf(c, "int %s_create(struct %s **m, struct cudnnContext *handle", n, n);
     emit_params(w, c, v, true);
-    buf_printf(c, ")\n{\n    struct fgc_object *o = NULL;\n    int status;\n    int64_t params[%zu];\n", emit_n_choosers(v) + 1);
+    buf_printf(
+        c, ")\n{\n    struct fgc_object *o = NULL;\n    int status;\n    int64_t params[%zu];\n",
+        emit_n_choosers(v) + 1);
     size_t k = 0;
     for (size_t i = 0; i < v->params.n; i++)
-        if (v->params.at[i].is_variant) buf_printf(c, "    params[%zu] = %s;\n", k++, emit_parameter(w, v->params.at[i].name));
-    buf_printf(c, "    params[%zu] = 0;\n    if (!m) return FGC_ERROR_ARGUMENT;\n"
-                  "    status = fgc_create(&o, &fgc_family_%zu, handle, fgc_find_variant(&fgc_family_%zu, params), params);\n"
-                  "    *m = (struct %s *)(void *)o;\n    return status;\n}\n\n", k, index, index, n);
-    buf_printf(c, "size_t %s_workspace_bytes(const struct %s *m)\n{\n    return m ? m->o.workspace : 0;\n}\n\n", n, n);
-    buf_printf(c, "int %s_run(struct %s *m, struct cudnnContext *handle, const struct %s_args *args, void *workspace)\n{\n"
-                  "    return fgc_run(m ? &m->o : NULL, handle, args, workspace);\n}\n\n", n, n, n);
-    buf_printf(c, "void %s_destroy(struct %s *m)\n{\n    fgc_destroy(m ? &m->o : NULL);\n}\n\n", n, n);
-    buf_printf(c, "const char *%s_error_string(const struct %s *m)\n{\n    return m ? m->o.error : \"there is no object: out of memory\";\n}\n\n", n, n);
-    buf_printf(c, "int %s_graph_create(struct %s_graph **g, struct %s *m, struct cudnnContext *handle, const struct %s_args *args, void *workspace)\n{\n"
-                  "    struct fgc_graph *made = NULL;\n    int status;\n    if (!g) return FGC_ERROR_ARGUMENT;\n"
-                  "    status = fgc_graph_create(&made, m ? &m->o : NULL, handle, args, workspace);\n"
-                  "    *g = (struct %s_graph *)(void *)made;\n    return status;\n}\n\n", n, n, n, n, n);
-    buf_printf(c, "int %s_graph_update(struct %s_graph *g, const struct %s_args *args, void *workspace)\n{\n"
-                  "    return fgc_graph_update(g ? &g->g : NULL, args, workspace);\n}\n\n", n, n, n);
-    buf_printf(c, "int %s_graph_launch(struct %s_graph *g, struct CUstream_st *stream)\n{\n    return fgc_graph_launch(g ? &g->g : NULL, stream);\n}\n\n", n, n);
-    buf_printf(c, "void %s_graph_destroy(struct %s_graph *g)\n{\n    fgc_graph_destroy(g ? &g->g : NULL);\n}\n\n", n, n);
+        if (v->params.at[i].is_variant)
+            buf_printf(c, "    params[%zu] = %s;\n", k++, emit_parameter(w, v->params.at[i].name));
+    buf_printf(c,
+               "    params[%zu] = 0;\n    if (!m) return FGC_ERROR_ARGUMENT;\n"
+               "    status = fgc_create(&o, &fgc_family_%zu, handle, "
+               "fgc_find_variant(&fgc_family_%zu, params), params);\n"
+               "    *m = (struct %s *)(void *)o;\n    return status;\n}\n\n",
+               k, index, index, n);
+    buf_printf(c,
+               "size_t %s_workspace_bytes(const struct %s *m)\n{\n    return m ? m->o.workspace : "
+               "0;\n}\n\n",
+               n, n);
+    buf_printf(c,
+               "int %s_run(struct %s *m, struct cudnnContext *handle, const struct %s_args *args, "
+               "void *workspace)\n{\n"
+               "    return fgc_run(m ? &m->o : NULL, handle, args, workspace);\n}\n\n",
+               n, n, n);
+    buf_printf(c, "void %s_destroy(struct %s *m)\n{\n    fgc_destroy(m ? &m->o : NULL);\n}\n\n", n,
+               n);
+    buf_printf(c,
+               "const char *%s_error_string(const struct %s *m)\n{\n    return m ? m->o.error : "
+               "\"there is no object: out of memory\";\n}\n\n",
+               n, n);
+    buf_printf(c,
+               "int %s_graph_create(struct %s_graph **g, struct %s *m, struct cudnnContext "
+               "*handle, const struct %s_args *args, void *workspace)\n{\n"
+               "    struct fgc_graph *made = NULL;\n    int status;\n    if (!g) return "
+               "FGC_ERROR_ARGUMENT;\n"
+               "    status = fgc_graph_create(&made, m ? &m->o : NULL, handle, args, workspace);\n"
+               "    *g = (struct %s_graph *)(void *)made;\n    return status;\n}\n\n",
+               n, n, n, n, n);
+    buf_printf(
+        c,
+        "int %s_graph_update(struct %s_graph *g, const struct %s_args *args, void *workspace)\n{\n"
+        "    return fgc_graph_update(g ? &g->g : NULL, args, workspace);\n}\n\n",
+        n, n, n);
+    buf_printf(c,
+               "int %s_graph_launch(struct %s_graph *g, struct CUstream_st *stream)\n{\n    return "
+               "fgc_graph_launch(g ? &g->g : NULL, stream);\n}\n\n",
+               n, n);
+    buf_printf(c,
+               "void %s_graph_destroy(struct %s_graph *g)\n{\n    fgc_graph_destroy(g ? &g->g : "
+               "NULL);\n}\n\n",
+               n, n);
     if (emit_has_round_up(g))
-        buf_printf(c, "int64_t %s_round_up(int64_t n)\n{\n    int64_t best = -1;\n    size_t i;\n    for (i = 0; i < fgc_family_%zu.n_variants; i++) {\n"
-                      "        int64_t v = fgc_family_%zu.variants[i].params[0];\n        if (v >= n && (best < 0 || v < best)) best = v;\n    }\n"
-                      "    return best;\n}\n\n", n, index, index);
+        buf_printf(c,
+                   "int64_t %s_round_up(int64_t n)\n{\n    int64_t best = -1;\n    size_t i;\n    "
+                   "for (i = 0; i < fgc_family_%zu.n_variants; i++) {\n"
+                   "        int64_t v = fgc_family_%zu.variants[i].params[0];\n        if (v >= n "
+                   "&& (best < 0 || v < best)) best = v;\n    }\n"
+                   "    return best;\n}\n\n",
+                   n, index, index);
 }
 
 static void put_runtime(struct writer *w, const char *name)
@@ -215,22 +269,38 @@ static bool sizes_fit(struct writer *w)
 {
     size_t total = 0;
     for (size_t i = 0; i < w->p->graphs.n; i++)
-        for (size_t k = 0; k < w->p->graphs.at[i].variants.n; k++) total += w->p->graphs.at[i].variants.at[k].steps.at[0].plan_bytes;
+        for (size_t k = 0; k < w->p->graphs.at[i].variants.n; k++)
+            total += w->p->graphs.at[i].variants.at[k].steps.at[0].plan_bytes;
     if (w->o->plan_file || total <= MAX_INSIDE) return true;
-    struct diag *d = diag(w->s, DIAG_launcher_size, NO_SPAN, "the plans are %zu bytes, above the 4 MiB that a launcher holds itself", total);
+    struct diag *d = diag(w->s, DIAG_launcher_size, NO_SPAN,
+                          "the plans are %zu bytes, above the 4 MiB that a launcher holds itself",
+                          total);
     diag_hint(w->s, d, "--launcher-plan=FILE keeps them beside the program");
     return false;
 }
 
-bool emit_launcher(struct session *s, const struct plan *p, const struct emit_options *o, struct buf *c_file, struct buf *h_file)
+bool emit_launcher(struct session *s, const struct plan *p, const struct emit_options *o,
+                   struct buf *c_file, struct buf *h_file)
 {
-    struct writer w = {.s = s, .p = p, .o = o, .c = c_file, .h = h_file, .taken = map_new(s->arena), .ok = true};
+    struct writer w = {.s = s,
+                       .p = p,
+                       .o = o,
+                       .c = c_file,
+                       .h = h_file,
+                       .taken = map_new(s->arena),
+                       .macros = map_new(s->arena),
+                       .ok = true};
     if (!sizes_fit(&w)) return false;
     emit_header(&w);
-    buf_printf(c_file, "/* Made by fgc %s from a plan for %s and cuDNN %" PRId64 ".%" PRId64 ".%" PRId64 ".\n"
-                       " *\n * fgc's text in this file is 0BSD: use it as you like, without any warranty. The plan's bytes come from cuDNN\n"
-                       " * and are under NVIDIA's terms. Needs libcudnn and libcudart: cc file.c -lcudnn -lcudart -lm. */\n",
-               p->fgc_version, p->target.name, p->cudnn_version / 10000, p->cudnn_version / 100 % 100, p->cudnn_version % 100);
+    buf_printf(c_file,
+               "/* Made by fgc %s from a plan for %s and cuDNN %" PRId64 ".%" PRId64 ".%" PRId64
+               ".\n"
+               " *\n * fgc's text in this file is 0BSD: use it as you like, without any warranty. "
+               "The plan's bytes come from cuDNN\n"
+               " * and are under NVIDIA's terms. Needs libcudnn and libcudart: cc file.c -lcudnn "
+               "-lcudart -lm. */\n",
+               p->fgc_version, p->target.name, p->cudnn_version / 10000,
+               p->cudnn_version / 100 % 100, p->cudnn_version % 100);
     buf_printf(c_file, "#include \"%s\"\n\n", o->header_name);
     if (o->plan_file) {
         buf_puts(c_file, "#ifndef FGC_PLAN_FILE\n#define FGC_PLAN_FILE ");
@@ -240,9 +310,12 @@ bool emit_launcher(struct session *s, const struct plan *p, const struct emit_op
     put_runtime(&w, "run.c");
     put_runtime(&w, "graph.c");
     put_runtime(&w, o->plan_file ? "plan_beside.c" : "plan_inside.c");
-    buf_puts(c_file, "\n/* ---- tables --------------------------------------------------------------------------- */\n\n");
+    buf_puts(c_file,
+             "\n/* ---- tables "
+             "--------------------------------------------------------------------------- */\n\n");
     for (size_t i = 0; i < p->graphs.n; i++) graph_tables(&w, &p->graphs.at[i], i);
-    buf_puts(c_file, "/* ---- the header's functions ------------------------------------------------------------- */\n\n");
+    buf_puts(c_file, "/* ---- the header's functions "
+                     "------------------------------------------------------------- */\n\n");
     for (size_t i = 0; i < p->graphs.n; i++) graph_functions(&w, &p->graphs.at[i], i);
     if (o->with_main) {
         buf_puts(c_file, "static const struct fgc_family *const fgc_families[] = {");

@@ -1,7 +1,7 @@
 /* names: what is shared by the two texts of a launcher: identifiers, literals, parameters.
  *
- * Invariant: a name of the specification becomes an identifier that neither C, nor C++, nor a header that a
- * launcher includes gives another meaning, and no two names become the same one. */
+ * Invariant: a name of the specification becomes an identifier that neither C, nor C++, nor a
+ * header that a launcher includes gives another meaning, and no two names become the same one. */
 #include "emit/internal.h"
 
 #include <ctype.h>
@@ -21,22 +21,21 @@ static const char reserved[] =
     " short signed sizeof static static_assert static_cast struct switch template this thread_local"
     " throw true try typedef typeid typename typeof typeof_unqual union unsigned using virtual void"
     " volatile while xor xor_eq main size"
-    " NULL EOF BUFSIZ FILE DOMAIN SING OVERFLOW UNDERFLOW PLOSS TLOSS MAXFLOAT HUGE X_TLOSS INFINITY"
+    " NULL EOF NZERO BUFSIZ FILE DOMAIN SING OVERFLOW UNDERFLOW PLOSS TLOSS MAXFLOAT HUGE X_TLOSS "
+    "INFINITY"
     " NAN HUGE_VAL HUGE_VALF HUGE_VALL EXIT_SUCCESS EXIT_FAILURE FILENAME_MAX CLOCKS_PER_SEC"
     " P_tmpdir TIME_UTC BIG_ENDIAN LITTLE_ENDIAN PDP_ENDIAN BYTE_ORDER NFDBITS WNOHANG WUNTRACED"
     " WSTOPPED WEXITED WCONTINUED WNOWAIT I assert complex environ errno imaginary linux"
     " math_errhandling offsetof signgam stderr stdin stdout unix"
     " uchar ushort uint ulong dim3 surfaceReference textureReference tm timespec timeval itimerspec"
     " sigevent random_data drand48_data timex stat locale"
-    " timer thrd pthread mtx cnd tss sem mq key hash ";
+    " std timer thrd pthread mtx cnd tss sem mq key hash ";
 
 static const char *const reserved_starts[] = {
-    "__", "fgc", "FGC", "cuda", "cudnn", "CUDA", "CUDNN", "CU_", "CUstream", "M_", "FP_", "L_tmpnam",
-    "L_ctermid", "L_cuserid", "SEEK_", "MATH_", "INT8", "INT16", "INT32", "INT64", "INT_", "INTMAX",
-    "INTPTR", "UINT", "CLOCK_", "TIMER_", "STA_", "ADJ_", "MOD_", "FD_", "RENAME_", "__builtin",
-    "i386", "libraryProperty", "P_",
+    "fgc", "FGC", "cuda", "cudnn", "CUDA", "CUDNN", "CUstream", "L_tmpnam", "L_ctermid",
+    "L_cuserid", "INT", "UINT", "M_", "SNAN", "i386", "libraryProperty",
 };
-static const char *const reserved_ends[] = {"_t", "_MAX", "_MIN", "_WIDTH"};
+static const char *const reserved_ends[] = {"_t"};
 
 /* float4, ulonglong2, ... : vector types of CUDA's headers. */
 static bool is_vector_type(const char *word)
@@ -50,6 +49,15 @@ static bool is_vector_type(const char *word)
     return false;
 }
 
+/* CHAR_BIT, M_PI: capitals in parts are how macros are spelled. */
+static bool is_macro_like(const char *word)
+{
+    if (!strchr(word, '_')) return false;
+    for (; *word; word++)
+        if (islower((unsigned char)*word)) return false;
+    return true;
+}
+
 /* True for a word that means something already, and for one with underscores behind. */
 static bool is_reserved(const char *name, const char *more)
 {
@@ -59,8 +67,9 @@ static bool is_reserved(const char *name, const char *more)
     snprintf(word, sizeof word, "%.*s", (int)n, name);
     n = strlen(word);
     snprintf(spaced, sizeof spaced, " %s ", word);
-    if (strstr(reserved, spaced) || strstr(more, spaced) || is_vector_type(word)) return true;
-    if (word[0] == '_' && isupper((unsigned char)word[1])) return true;
+    if (strstr(reserved, spaced) || strstr(more, spaced) || is_vector_type(word) ||
+        is_macro_like(word))
+        return true;
     for (size_t i = 0; i < COUNT_OF(reserved_starts); i++)
         if (strncmp(word, reserved_starts[i], strlen(reserved_starts[i])) == 0) return true;
     for (size_t i = 0; i < COUNT_OF(reserved_ends); i++) {
@@ -70,16 +79,28 @@ static bool is_reserved(const char *name, const char *more)
     return false;
 }
 
-/* int -> int_, int_ -> int__: one to one, since only such names get an underscore. */
+/* __x, _Exit, fg_Exit: what C keeps for itself, and what the former become here. */
+static bool is_implementation(const char *name)
+{
+    while (strncmp(name, "fg", 2) == 0) name += 2;
+    return name[0] == '_' && (name[1] == '_' || isupper((unsigned char)name[1]));
+}
+
+/* One to one, since only a name of such a kind becomes one of that kind. */
+static const char *escape(struct writer *w, const char *name, const char *more)
+{
+    if (is_implementation(name)) return arena_printf(w->s->arena, "fg%s", name);
+    return is_reserved(name, more) ? arena_printf(w->s->arena, "%s_", name) : name;
+}
+
 const char *emit_identifier(struct writer *w, const char *name)
 {
-    return is_reserved(name, "") ? arena_printf(w->s->arena, "%s_", name) : name;
+    return escape(w, name, "");
 }
 
 const char *emit_parameter(struct writer *w, const char *name)
 {
-    bool other = is_reserved(name, " m handle o status params ");
-    return other ? arena_printf(w->s->arena, "%s_", name) : name;
+    return escape(w, name, " m handle o status params ");
 }
 
 /* "S=512,T=bf16" -> "_S_512_T_bf16" */
@@ -155,7 +176,8 @@ bool emit_is_read(const struct plan_variant *v, const struct plan_tensor *t)
 void emit_list(struct buf *b, int n, const int64_t *v)
 {
     buf_puts(b, "{");
-    for (int i = 0; i < n || i == 0; i++) buf_printf(b, "%s%" PRId64, i ? ", " : "", i < n ? v[i] : 0);
+    for (int i = 0; i < n || i == 0; i++)
+        buf_printf(b, "%s%" PRId64, i ? ", " : "", i < n ? v[i] : 0);
     buf_puts(b, "}");
 }
 
@@ -170,7 +192,9 @@ size_t emit_n_choosers(const struct plan_variant *v)
 void emit_params(struct writer *w, struct buf *b, const struct plan_variant *v, bool with_type)
 {
     for (size_t i = 0; i < v->params.n; i++)
-        if (v->params.at[i].is_variant) buf_printf(b, ", %s%s", with_type ? "int64_t " : "", emit_parameter(w, v->params.at[i].name));
+        if (v->params.at[i].is_variant)
+            buf_printf(b, ", %s%s", with_type ? "int64_t " : "",
+                       emit_parameter(w, v->params.at[i].name));
 }
 
 int64_t emit_param_value(const struct graph_param *p)

@@ -1,15 +1,20 @@
 /* ---- CUDA graphs --------------------------------------------------------------------------- */
 
 /* Records a run on a stream of its own, so that the caller's is not disturbed. */
-static int fgc_capture(struct fgc_object *m, cudnnHandle_t handle, cudnnBackendDescriptor_t pack, cudaGraph_t *graph)
+static int fgc_capture(struct fgc_object *m, cudnnHandle_t handle, cudnnBackendDescriptor_t pack,
+                       cudaGraph_t *graph)
 {
     cudaStream_t stream = NULL, before = NULL;
     cudnnStatus_t st = cudnnGetStream(handle, &before);
     int status = fgc_cudnn(m, st, "the handle's stream cannot be asked");
-    if (status == FGC_OK) status = fgc_cuda(m, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "a stream cannot be made");
+    if (status == FGC_OK)
+        status = fgc_cuda(m, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
+                          "a stream cannot be made");
     if (status != FGC_OK) return status;
     status = fgc_cudnn(m, cudnnSetStream(handle, stream), "the handle's stream cannot be set");
-    if (status == FGC_OK) status = fgc_cuda(m, cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capture cannot begin");
+    if (status == FGC_OK)
+        status = fgc_cuda(m, cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal),
+                          "capture cannot begin");
     if (status == FGC_OK) {
         cudaGraph_t made = NULL;
         cudaError_t e;
@@ -32,14 +37,17 @@ static int fgc_capture(struct fgc_object *m, cudnnHandle_t handle, cudnnBackendD
     return status;
 }
 
-static int fgc_fill_graph(struct fgc_object *m, cudnnHandle_t handle, const void *args, void *workspace, cudaGraph_t *graph)
+static int fgc_fill_graph(struct fgc_object *m, cudnnHandle_t handle, const void *args,
+                          void *workspace, cudaGraph_t *graph)
 {
     cudnnBackendDescriptor_t pack = NULL;
     int status = fgc_pack(m, args, workspace, &pack);
     if (status != FGC_OK) return status;
     if (!m->variant->native_graph) return fgc_capture(m, handle, pack, graph);
     status = fgc_cuda(m, cudaGraphCreate(graph, 0), "a CUDA graph cannot be made");
-    if (status == FGC_OK) status = fgc_cudnn(m, cudnnBackendPopulateCudaGraph(handle, m->plan, pack, *graph), "cuDNN does not fill the CUDA graph");
+    if (status == FGC_OK)
+        status = fgc_cudnn(m, cudnnBackendPopulateCudaGraph(handle, m->plan, pack, *graph),
+                           "cuDNN does not fill the CUDA graph");
     return status;
 }
 
@@ -51,7 +59,8 @@ static void fgc_graph_destroy(struct fgc_graph *g)
     free(g);
 }
 
-static int fgc_graph_create(struct fgc_graph **out, struct fgc_object *m, cudnnHandle_t handle, const void *args, void *workspace)
+static int fgc_graph_create(struct fgc_graph **out, struct fgc_object *m, cudnnHandle_t handle,
+                            const void *args, void *workspace)
 {
     struct fgc_graph *g;
     int status;
@@ -63,7 +72,9 @@ static int fgc_graph_create(struct fgc_graph **out, struct fgc_object *m, cudnnH
     g->object = m;
     g->handle = handle;
     status = fgc_fill_graph(m, handle, args, workspace, &g->graph);
-    if (status == FGC_OK) status = fgc_cuda(m, cudaGraphInstantiate(&g->exec, g->graph, 0), "the CUDA graph cannot be instantiated");
+    if (status == FGC_OK)
+        status = fgc_cuda(m, cudaGraphInstantiate(&g->exec, g->graph, 0),
+                          "the CUDA graph cannot be instantiated");
     if (status == FGC_OK)
         *out = g;
     else
@@ -71,7 +82,8 @@ static int fgc_graph_create(struct fgc_graph **out, struct fgc_object *m, cudnnH
     return status;
 }
 
-/* New pointers and scalars into the executable graph; it is made again where CUDA cannot change it. */
+/* New pointers and scalars into the executable graph; it is made again where CUDA cannot change it.
+ */
 static int fgc_graph_update(struct fgc_graph *g, const void *args, void *workspace)
 {
     struct fgc_object *m;
@@ -84,7 +96,8 @@ static int fgc_graph_update(struct fgc_graph *g, const void *args, void *workspa
     if (status == FGC_OK && cudaGraphExecUpdate(g->exec, graph, &info) != cudaSuccess) {
         cudaGraphExec_t exec = NULL;
         cudaGetLastError(); /* the refusal is answered, not kept */
-        status = fgc_cuda(m, cudaGraphInstantiate(&exec, graph, 0), "the CUDA graph cannot be instantiated");
+        status = fgc_cuda(m, cudaGraphInstantiate(&exec, graph, 0),
+                          "the CUDA graph cannot be instantiated");
         if (status == FGC_OK) {
             cudaGraphExecDestroy(g->exec);
             g->exec = exec;
@@ -102,5 +115,6 @@ static int fgc_graph_update(struct fgc_graph *g, const void *args, void *workspa
 static int fgc_graph_launch(struct fgc_graph *g, cudaStream_t stream)
 {
     if (!g) return FGC_ERROR_ARGUMENT;
-    return fgc_cuda(g->object, cudaGraphLaunch(g->exec, stream), "the CUDA graph cannot be launched");
+    return fgc_cuda(g->object, cudaGraphLaunch(g->exec, stream),
+                    "the CUDA graph cannot be launched");
 }

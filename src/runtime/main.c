@@ -1,4 +1,5 @@
-/* ---- a main() that reads .npy files, runs, compares, times -------------------------------------- */
+/* ---- a main() that reads .npy files, runs, compares, times --------------------------------------
+ */
 
 #include <ctype.h>
 #include <math.h>
@@ -20,11 +21,15 @@ static void fgc_die(const char *what, const char *why)
 
 static void fgc_usage(void)
 {
-    printf("usage: program [--graph NAME] [--variant NAME=VALUE,..] [--in NAME=FILE.npy].. [--out NAME=FILE.npy]..\n"
-           "  [--expect NAME=FILE.npy].. [--scalar NAME=VALUE].. [--seed N] [--iters N] [--poison] [--nodes]\n"
+    printf("usage: program [--graph NAME] [--variant NAME=VALUE,..] [--in NAME=FILE.npy].. [--out "
+           "NAME=FILE.npy]..\n"
+           "  [--expect NAME=FILE.npy].. [--scalar NAME=VALUE].. [--seed N] [--iters N] [--poison] "
+           "[--nodes]\n"
            "  [--replay] [--update-scalar NAME=VALUE].. [--offset NAME=BYTES]..\n"
-           "inputs that are not given are random; --poison fills outputs with 0xff before the run; --replay runs by\n"
-           "a CUDA graph, --update-scalar changes it before it is launched; --nodes counts a captured run's nodes;\n"
+           "inputs that are not given are random; --poison fills outputs with 0xff before the run; "
+           "--replay runs by\n"
+           "a CUDA graph, --update-scalar changes it before it is launched; --nodes counts a "
+           "captured run's nodes;\n"
            "--offset shifts a tensor's address; --iters times direct launches and replays\n");
 }
 
@@ -44,7 +49,9 @@ static double fgc_element(enum fgc_type type, const unsigned char *p)
         int e;
         memcpy(&h, p, 2);
         e = h >> 10 & 31;
-        d = e == 31 ? (h & 1023 ? NAN : INFINITY) : e ? ldexp(1024 + (h & 1023), e - 25) : ldexp(h & 1023, -24);
+        d = e == 31 ? (h & 1023 ? NAN : INFINITY)
+            : e     ? ldexp(1024 + (h & 1023), e - 25)
+                    : ldexp(h & 1023, -24);
         return h & 0x8000 ? -d : d;
     }
     case FGC_E4M3: {
@@ -54,7 +61,9 @@ static double fgc_element(enum fgc_type type, const unsigned char *p)
     }
     case FGC_E5M2: {
         int e = *p >> 2 & 31;
-        d = e == 31 ? (*p & 3 ? NAN : INFINITY) : e ? ldexp(4 + (*p & 3), e - 17) : ldexp(*p & 3, -16);
+        d = e == 31 ? (*p & 3 ? NAN : INFINITY)
+            : e     ? ldexp(4 + (*p & 3), e - 17)
+                    : ldexp(*p & 3, -16);
         return *p & 0x80 ? -d : d;
     }
     case FGC_E8M0: return ldexp(1.0, *p - 127);
@@ -97,7 +106,8 @@ static void fgc_put_element(enum fgc_type type, unsigned char *p, double x)
     }
 }
 
-/* ---- tensors on the host: logical row-major order <-> strides ----------------------------------- */
+/* ---- tensors on the host: logical row-major order <-> strides -----------------------------------
+ */
 
 static int64_t fgc_count(const struct fgc_tensor *t)
 {
@@ -123,14 +133,18 @@ static void fgc_randomize(const struct fgc_tensor *t, unsigned long seed, unsign
     static const uint64_t golden = ((uint64_t)0x9e3779b9u << 32) | 0x7f4a7c15u;
     uint64_t state = (uint64_t)seed * golden + (uint64_t)t->uid;
     int64_t n = fgc_count(t), i;
-    int integer = t->type == FGC_I64 || t->type == FGC_I32 || t->type == FGC_I8 || t->type == FGC_U8;
+    int integer = t->type == FGC_I64 || t->type == FGC_I32 || t->type == FGC_I8 ||
+                  t->type == FGC_U8;
     for (i = 0; i < n; i++) {
         uint64_t z = (state += golden);
         double u;
         z = (z ^ (z >> 30)) * (((uint64_t)0xbf58476du << 32) | 0x1ce4e5b9u);
         z = (z ^ (z >> 27)) * (((uint64_t)0x94d049bbu << 32) | 0x133111ebu);
         u = (double)((z ^ (z >> 31)) >> 11) * (1.0 / 9007199254740992.0);
-        fgc_put_element(t->type, host + fgc_at(t, i), integer ? floor(u * 9.0) : t->type == FGC_BOOL ? (u < 0.5 ? 1.0 : 0.0) : 2.0 * u - 1.0);
+        fgc_put_element(t->type, host + fgc_at(t, i),
+                        integer               ? floor(u * 9.0)
+                        : t->type == FGC_BOOL ? (u < 0.5 ? 1.0 : 0.0)
+                                              : 2.0 * u - 1.0);
     }
 }
 
@@ -138,7 +152,8 @@ static void fgc_randomize(const struct fgc_tensor *t, unsigned long seed, unsign
 
 static const char *fgc_descr(enum fgc_type type)
 {
-    static const char *const names[] = {"<f8", "<f4", "<f2", "<u2", "|u1", "|u1", "|u1", "<i8", "<i4", "|i1", "|u1", "|b1"};
+    static const char *const names[] = {"<f8", "<f4", "<f2", "<u2", "|u1", "|u1",
+                                        "|u1", "<i8", "<i4", "|i1", "|u1", "|b1"};
     return names[type];
 }
 
@@ -150,7 +165,8 @@ static unsigned char *fgc_read_npy(const char *path, const struct fgc_tensor *t)
     size_t n, len = 0;
     int i;
     if (!f) fgc_die(path, "cannot be opened");
-    if (fread(head, 1, 10, f) != 10 || memcmp(head, "\x93NUMPY", 6) != 0) fgc_die(path, "not a .npy file");
+    if (fread(head, 1, 10, f) != 10 || memcmp(head, "\x93NUMPY", 6) != 0)
+        fgc_die(path, "not a .npy file");
     n = head[8] | (size_t)head[9] << 8;
     if (head[6] > 1) {
         if (fread(head + 10, 1, 2, f) != 2) fgc_die(path, "cut short");
@@ -161,7 +177,8 @@ static unsigned char *fgc_read_npy(const char *path, const struct fgc_tensor *t)
     if (!dict || fread(dict, 1, n, f) != n) fgc_die(path, "cut short");
     if (!strstr(dict, fgc_descr(t->type))) fgc_die(path, "its element type is not the tensor's");
     if (strstr(dict, "'fortran_order': True")) fgc_die(path, "Fortran order is not read here");
-    for (i = 0; i < t->rank; i++) len += (size_t)snprintf(shape + len, sizeof shape - len, "%lld,", (long long)t->dim[i]);
+    for (i = 0; i < t->rank; i++)
+        len += (size_t)snprintf(shape + len, sizeof shape - len, "%lld,", (long long)t->dim[i]);
     p = strchr(dict, '(');
     if (!p) fgc_die(path, "no shape");
     for (i = 0, len = 0; p && *p && *p != ')'; p++)
@@ -171,7 +188,8 @@ static unsigned char *fgc_read_npy(const char *path, const struct fgc_tensor *t)
     if (strcmp(dict, shape) != 0) fgc_die(path, "its shape is not the tensor's");
     n = (size_t)fgc_count(t) * t->elem_bytes;
     data = (unsigned char *)malloc(n + 1);
-    if (!data || fread(data, 1, n, f) != n || fgetc(f) != EOF) fgc_die(path, "its size is not the tensor's");
+    if (!data || fread(data, 1, n, f) != n || fgetc(f) != EOF)
+        fgc_die(path, "its size is not the tensor's");
     fclose(f);
     free(dict);
     return data;
@@ -183,10 +201,12 @@ static void fgc_write_npy(const char *path, const struct fgc_tensor *t, const un
     char dict[512];
     int64_t n = fgc_count(t), k;
     size_t len;
-    int i, at = snprintf(dict, sizeof dict, "{'descr': '%s', 'fortran_order': False, 'shape': (", fgc_descr(t->type));
+    int i, at = snprintf(dict, sizeof dict, "{'descr': '%s', 'fortran_order': False, 'shape': (",
+                         fgc_descr(t->type));
     unsigned char head[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, 0, 0};
     if (!f) fgc_die(path, "cannot be written");
-    for (i = 0; i < t->rank; i++) at += snprintf(dict + at, sizeof dict - (size_t)at, "%lld,", (long long)t->dim[i]);
+    for (i = 0; i < t->rank; i++)
+        at += snprintf(dict + at, sizeof dict - (size_t)at, "%lld,", (long long)t->dim[i]);
     at += snprintf(dict + at, sizeof dict - (size_t)at, "), }");
     for (len = (size_t)at; (len + 11) % 64; len++) dict[len] = ' ';
     dict[len++] = '\n';
@@ -273,13 +293,15 @@ static void fgc_set_scalar(const struct fgc_tensor *t, unsigned char *args, doub
     }
 }
 
-/* ---- device memory ---------------------------------------------------------------------------- */
+/* ---- device memory ----------------------------------------------------------------------------
+ */
 
 enum { FGC_GUARD = 4096 };
 
 static void fgc_place(const struct fgc_tensor *t, const struct fgc_opts *o, unsigned char *args)
 {
-    const char *file = fgc_given(o->in, o->n_in, t->name), *shift = fgc_given(o->offset, o->n_offset, t->name);
+    const char *file = fgc_given(o->in, o->n_in, t->name),
+               *shift = fgc_given(o->offset, o->n_offset, t->name);
     unsigned char *host = (unsigned char *)malloc(t->bytes), *device = NULL;
     size_t offset = shift ? (size_t)strtoul(shift, NULL, 10) : 0;
     int64_t n = fgc_count(t), i;
@@ -287,7 +309,8 @@ static void fgc_place(const struct fgc_tensor *t, const struct fgc_opts *o, unsi
     memset(host, o->poison ? 0xff : 0, t->bytes);
     if (file) {
         unsigned char *data = fgc_read_npy(file, t);
-        for (i = 0; i < n; i++) memcpy(host + fgc_at(t, i), data + (size_t)i * t->elem_bytes, t->elem_bytes);
+        for (i = 0; i < n; i++)
+            memcpy(host + fgc_at(t, i), data + (size_t)i * t->elem_bytes, t->elem_bytes);
         free(data);
     } else if (t->role == FGC_INPUT) {
         fgc_randomize(t, o->seed, host);
@@ -299,9 +322,11 @@ static void fgc_place(const struct fgc_tensor *t, const struct fgc_opts *o, unsi
     free(host);
 }
 
-static void fgc_collect(const struct fgc_tensor *t, const struct fgc_opts *o, const unsigned char *args)
+static void fgc_collect(const struct fgc_tensor *t, const struct fgc_opts *o,
+                        const unsigned char *args)
 {
-    const char *file = fgc_given(o->out, o->n_out, t->name), *want = fgc_given(o->expect, o->n_expect, t->name);
+    const char *file = fgc_given(o->out, o->n_out, t->name),
+               *want = fgc_given(o->expect, o->n_expect, t->name);
     unsigned char *host = (unsigned char *)malloc(t->bytes);
     int64_t n = fgc_count(t), i;
     double worst = 0, least = INFINITY, most = -INFINITY;
@@ -317,7 +342,8 @@ static void fgc_collect(const struct fgc_tensor *t, const struct fgc_opts *o, co
     if (want) {
         unsigned char *data = fgc_read_npy(want, t);
         for (i = 0; i < n; i++) {
-            double e = fabs(fgc_element(t->type, host + fgc_at(t, i)) - fgc_element(t->type, data + (size_t)i * t->elem_bytes));
+            double e = fabs(fgc_element(t->type, host + fgc_at(t, i)) -
+                            fgc_element(t->type, data + (size_t)i * t->elem_bytes));
             if (!(e <= worst)) worst = e;
         }
         printf(", largest difference %.9g", worst);
@@ -327,9 +353,11 @@ static void fgc_collect(const struct fgc_tensor *t, const struct fgc_opts *o, co
     free(host);
 }
 
-/* ---- nodes and times ---------------------------------------------------------------------------- */
+/* ---- nodes and times ----------------------------------------------------------------------------
+ */
 
-static void fgc_print_nodes(struct fgc_object *m, cudnnHandle_t handle, const void *args, void *workspace)
+static void fgc_print_nodes(struct fgc_object *m, cudnnHandle_t handle, const void *args,
+                            void *workspace)
 {
     cudaGraph_t graph = NULL;
     cudaGraphNode_t nodes[256];
@@ -345,9 +373,11 @@ static void fgc_print_nodes(struct fgc_object *m, cudnnHandle_t handle, const vo
         kernels += type == cudaGraphNodeTypeKernel;
         memsets += type == cudaGraphNodeTypeMemset;
         copies += type == cudaGraphNodeTypeMemcpy;
-        others += type != cudaGraphNodeTypeKernel && type != cudaGraphNodeTypeMemset && type != cudaGraphNodeTypeMemcpy;
+        others += type != cudaGraphNodeTypeKernel && type != cudaGraphNodeTypeMemset &&
+                  type != cudaGraphNodeTypeMemcpy;
     }
-    printf("nodes of a captured run: %d kernel, %d memset, %d memcpy, %d other\n", kernels, memsets, copies, others);
+    printf("nodes of a captured run: %d kernel, %d memset, %d memcpy, %d other\n", kernels, memsets,
+           copies, others);
     cudaGraphDestroy(graph);
 }
 
@@ -357,7 +387,8 @@ static int fgc_compare_times(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void fgc_time(struct fgc_object *m, cudnnHandle_t handle, const void *args, void *workspace, int iters)
+static void fgc_time(struct fgc_object *m, cudnnHandle_t handle, const void *args, void *workspace,
+                     int iters)
 {
     cudaStream_t stream = NULL;
     cudaEvent_t from, to;
@@ -371,13 +402,15 @@ static void fgc_time(struct fgc_object *m, cudnnHandle_t handle, const void *arg
     for (kind = 0; kind < 2; kind++) {
         for (i = -10; i < iters; i++) {
             fgc_cu(cudaEventRecord(from, stream), "events");
-            fgc_ok(m, kind ? fgc_graph_launch(g, stream) : fgc_run(m, handle, args, workspace), "run");
+            fgc_ok(m, kind ? fgc_graph_launch(g, stream) : fgc_run(m, handle, args, workspace),
+                   "run");
             fgc_cu(cudaEventRecord(to, stream), "events");
             fgc_cu(cudaEventSynchronize(to), "run");
             if (i >= 0) cudaEventElapsedTime(&ms[i], from, to);
         }
         qsort(ms, (size_t)iters, sizeof *ms, fgc_compare_times);
-        printf("%s: median %.2f us, least %.2f us, %d runs\n", kind ? "graph replay" : "direct launch", (double)ms[iters / 2] * 1e3,
+        printf("%s: median %.2f us, least %.2f us, %d runs\n",
+               kind ? "graph replay" : "direct launch", (double)ms[iters / 2] * 1e3,
                (double)ms[0] * 1e3, iters);
     }
     fgc_graph_destroy(g);
@@ -386,7 +419,8 @@ static void fgc_time(struct fgc_object *m, cudnnHandle_t handle, const void *arg
     free(ms);
 }
 
-/* ---- main ------------------------------------------------------------------------------------------ */
+/* ---- main
+ * ------------------------------------------------------------------------------------------ */
 
 static const struct fgc_family *fgc_choose_family(const char *name)
 {
@@ -406,7 +440,8 @@ static const struct fgc_variant *fgc_choose_variant(const struct fgc_family *f, 
     return NULL;
 }
 
-static void fgc_launch(struct fgc_object *m, cudnnHandle_t handle, unsigned char *args, void *workspace, const struct fgc_opts *o)
+static void fgc_launch(struct fgc_object *m, cudnnHandle_t handle, unsigned char *args,
+                       void *workspace, const struct fgc_opts *o)
 {
     struct fgc_graph *g = NULL;
     cudaStream_t stream = NULL;
@@ -420,7 +455,8 @@ static void fgc_launch(struct fgc_object *m, cudnnHandle_t handle, unsigned char
     if (o->n_update) {
         for (i = 0; i < m->variant->n_tensors; i++) {
             const struct fgc_tensor *t = &m->variant->tensors[i];
-            const char *value = t->role == FGC_SCALAR ? fgc_given(o->update, o->n_update, t->name) : NULL;
+            const char *value = t->role == FGC_SCALAR ? fgc_given(o->update, o->n_update, t->name)
+                                                      : NULL;
             if (value) fgc_set_scalar(t, args, strtod(value, NULL));
         }
         fgc_ok(m, fgc_graph_update(g, args, workspace), "graph update");
@@ -444,7 +480,8 @@ int main(int argc, char **argv)
     fgc_parse(argc, argv, &o);
     f = fgc_choose_family(o.graph);
     v = fgc_choose_variant(f, o.variant);
-    if (cudnnCreate(&handle) != CUDNN_STATUS_SUCCESS) fgc_die("cudnnCreate", "no cuDNN handle; is there a GPU and its driver?");
+    if (cudnnCreate(&handle) != CUDNN_STATUS_SUCCESS)
+        fgc_die("cudnnCreate", "no cuDNN handle; is there a GPU and its driver?");
     status = fgc_create(&m, f, handle, v, v->params);
     fgc_ok(m, status, "create");
     args = (unsigned char *)calloc(f->args_bytes, 1);

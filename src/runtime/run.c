@@ -1,4 +1,5 @@
-/* ---- runtime: plain C99 that is C++ too; knows nothing but cuDNN and the CUDA runtime ---------- */
+/* ---- runtime: plain C99 that is C++ too; knows nothing but cuDNN and the CUDA runtime ----------
+ */
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +16,18 @@
 
 enum fgc_role { FGC_INPUT, FGC_SCALAR, FGC_OUTPUT };
 enum fgc_type {
-    FGC_F64, FGC_F32, FGC_F16, FGC_BF16, FGC_E4M3, FGC_E5M2, FGC_E8M0, FGC_I64, FGC_I32, FGC_I8, FGC_U8, FGC_BOOL
+    FGC_F64,
+    FGC_F32,
+    FGC_F16,
+    FGC_BF16,
+    FGC_E4M3,
+    FGC_E5M2,
+    FGC_E8M0,
+    FGC_I64,
+    FGC_I32,
+    FGC_I8,
+    FGC_U8,
+    FGC_BOOL
 };
 struct fgc_tensor {
     const char *name;
@@ -80,7 +92,7 @@ struct fgc_object {
     size_t n_bound;               /* tensors that are read, then constants */
     int64_t *uids;                /* n_bound */
     void **pointers;              /* FGC_SLOTS rows of n_bound */
-    unsigned char (*values)[8];   /* n_bound, for scalars and constants; its address never changes */
+    unsigned char (*values)[8]; /* n_bound, for scalars and constants; its address never changes */
     struct fgc_slot slot[FGC_SLOTS];
     unsigned long clock;
     char error[512];
@@ -106,7 +118,8 @@ static int fgc_cudnn(struct fgc_object *m, cudnnStatus_t st, const char *what)
     char text[256] = "";
     if (st == CUDNN_STATUS_SUCCESS) return FGC_OK;
     cudnnGetLastErrorString(text, sizeof text - 1);
-    return fgc_fail(m, FGC_ERROR_CUDNN, "%s: %s%s%s", what, cudnnGetErrorString(st), text[0] ? ": " : "", text);
+    return fgc_fail(m, FGC_ERROR_CUDNN, "%s: %s%s%s", what, cudnnGetErrorString(st),
+                    text[0] ? ": " : "", text);
 }
 
 static int fgc_cuda(struct fgc_object *m, cudaError_t e, const char *what)
@@ -150,8 +163,8 @@ static uint16_t fgc_f16_bits(float x)
     }
 }
 
-/* A scalar's field in args -> the bytes that cuDNN reads. Variants of a graph may differ in a scalar's
- * type; the field has the widest. */
+/* A scalar's field in args -> the bytes that cuDNN reads. Variants of a graph may differ in a
+ * scalar's type; the field has the widest. */
 static void fgc_scalar(const struct fgc_tensor *t, const unsigned char *args, unsigned char out[8])
 {
     double d = 0;
@@ -187,7 +200,8 @@ static void *fgc_pointer(const struct fgc_tensor *t, const unsigned char *args)
 
 /* ---- before a launch ----------------------------------------------------------------------- */
 
-static int fgc_check_pointers(struct fgc_object *m, const unsigned char *args, const void *workspace)
+static int fgc_check_pointers(struct fgc_object *m, const unsigned char *args,
+                              const void *workspace)
 {
     const struct fgc_variant *v = m->variant;
     size_t i, k;
@@ -198,22 +212,28 @@ static int fgc_check_pointers(struct fgc_object *m, const unsigned char *args, c
         p = (uintptr_t)fgc_pointer(t, args);
         if (!p) return fgc_fail(m, FGC_ERROR_ARGUMENT, "'%s' is NULL", t->name);
         if (p % t->align)
-            return fgc_fail(m, FGC_ERROR_ARGUMENT, "'%s' lies %lu bytes past a multiple of %lu; the plan needs its address to be one",
-                            t->name, (unsigned long)(p % t->align), (unsigned long)t->align);
+            return fgc_fail(
+                m, FGC_ERROR_ARGUMENT,
+                "'%s' lies %lu bytes past a multiple of %lu; the plan needs its address to be one",
+                t->name, (unsigned long)(p % t->align), (unsigned long)t->align);
         for (k = 0; k < v->n_tensors; k++) {
             const struct fgc_tensor *u = &v->tensors[k];
             uintptr_t q;
             if (k == i || u->role == FGC_SCALAR || !u->read || t->role != FGC_OUTPUT) continue;
             q = (uintptr_t)fgc_pointer(u, args);
             if (p < q + u->bytes && q < p + t->bytes)
-                return fgc_fail(m, FGC_ERROR_ARGUMENT, "output '%s' overlaps '%s': [%#lx, +%lu) and [%#lx, +%lu)", t->name, u->name,
-                                (unsigned long)p, (unsigned long)t->bytes, (unsigned long)q, (unsigned long)u->bytes);
+                return fgc_fail(m, FGC_ERROR_ARGUMENT,
+                                "output '%s' overlaps '%s': [%#lx, +%lu) and [%#lx, +%lu)", t->name,
+                                u->name, (unsigned long)p, (unsigned long)t->bytes,
+                                (unsigned long)q, (unsigned long)u->bytes);
         }
     }
     if (m->workspace && !workspace)
-        return fgc_fail(m, FGC_ERROR_ARGUMENT, "the workspace is NULL; %lu bytes are needed", (unsigned long)m->workspace);
+        return fgc_fail(m, FGC_ERROR_ARGUMENT, "the workspace is NULL; %lu bytes are needed",
+                        (unsigned long)m->workspace);
     if (m->workspace && (uintptr_t)workspace % 256)
-        return fgc_fail(m, FGC_ERROR_ARGUMENT, "the workspace lies %lu bytes past a multiple of 256",
+        return fgc_fail(m, FGC_ERROR_ARGUMENT,
+                        "the workspace lies %lu bytes past a multiple of 256",
                         (unsigned long)((uintptr_t)workspace % 256));
     for (i = 0; i < v->n_tensors && m->workspace; i++) {
         const struct fgc_tensor *t = &v->tensors[i];
@@ -221,8 +241,10 @@ static int fgc_check_pointers(struct fgc_object *m, const unsigned char *args, c
         if (t->role == FGC_SCALAR || !t->read) continue;
         q = (uintptr_t)fgc_pointer(t, args);
         if (p < q + t->bytes && q < p + m->workspace)
-            return fgc_fail(m, FGC_ERROR_ARGUMENT, "the workspace overlaps '%s': [%#lx, +%lu) and [%#lx, +%lu)", t->name,
-                            (unsigned long)p, (unsigned long)m->workspace, (unsigned long)q, (unsigned long)t->bytes);
+            return fgc_fail(m, FGC_ERROR_ARGUMENT,
+                            "the workspace overlaps '%s': [%#lx, +%lu) and [%#lx, +%lu)", t->name,
+                            (unsigned long)p, (unsigned long)m->workspace, (unsigned long)q,
+                            (unsigned long)t->bytes);
     }
     return FGC_OK;
 }
@@ -232,11 +254,14 @@ static int fgc_make_pack(struct fgc_object *m, struct fgc_slot *s, void **pointe
     cudnnBackendDescriptor_t pack = NULL;
     cudnnStatus_t st = cudnnBackendCreateDescriptor(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &pack);
     if (st == CUDNN_STATUS_SUCCESS)
-        st = cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, (int64_t)m->n_bound, m->uids);
+        st = cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64,
+                                      (int64_t)m->n_bound, m->uids);
     if (st == CUDNN_STATUS_SUCCESS)
-        st = cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, (int64_t)m->n_bound, pointers);
+        st = cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS,
+                                      CUDNN_TYPE_VOID_PTR, (int64_t)m->n_bound, pointers);
     if (st == CUDNN_STATUS_SUCCESS)
-        st = cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &workspace);
+        st = cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR,
+                                      1, &workspace);
     if (st == CUDNN_STATUS_SUCCESS) st = cudnnBackendFinalize(pack);
     if (st != CUDNN_STATUS_SUCCESS) {
         int status = fgc_cudnn(m, st, "a variant pack cannot be made");
@@ -248,7 +273,8 @@ static int fgc_make_pack(struct fgc_object *m, struct fgc_slot *s, void **pointe
     return FGC_OK;
 }
 
-static int fgc_same_pointers(const struct fgc_variant *v, const unsigned char *args, void *const *row)
+static int fgc_same_pointers(const struct fgc_variant *v, const unsigned char *args,
+                             void *const *row)
 {
     size_t i;
     for (i = 0; i < v->n_tensors; i++) {
@@ -260,9 +286,10 @@ static int fgc_same_pointers(const struct fgc_variant *v, const unsigned char *a
     return 1;
 }
 
-/* The pack for these arguments: one of the last eight, or a new one in the place of the oldest. Scalars are
- * read by cuDNN when it launches, from storage that stays where it is. */
-static int fgc_pack(struct fgc_object *m, const void *args, void *workspace, cudnnBackendDescriptor_t *pack)
+/* The pack for these arguments: one of the last eight, or a new one in the place of the oldest.
+ * Scalars are read by cuDNN when it launches, from storage that stays where it is. */
+static int fgc_pack(struct fgc_object *m, const void *args, void *workspace,
+                    cudnnBackendDescriptor_t *pack)
 {
     const struct fgc_variant *v = m->variant;
     const unsigned char *bytes = (const unsigned char *)args;
@@ -275,9 +302,10 @@ static int fgc_pack(struct fgc_object *m, const void *args, void *workspace, cud
     if (!args) return fgc_fail(m, FGC_ERROR_ARGUMENT, "args is NULL");
     memcpy(&size, bytes, sizeof size);
     if (size != m->family->args_bytes)
-        return fgc_fail(m, FGC_ERROR_ARGUMENT,
-                        "args.size is %lu, not %lu: they were not initialised, or by another header",
-                        (unsigned long)size, (unsigned long)m->family->args_bytes);
+        return fgc_fail(
+            m, FGC_ERROR_ARGUMENT,
+            "args.size is %lu, not %lu: they were not initialised, or by another header",
+            (unsigned long)size, (unsigned long)m->family->args_bytes);
     for (i = k = 0; i < v->n_tensors; k += v->tensors[i++].read != 0)
         if (v->tensors[i].role == FGC_SCALAR && v->tensors[i].read)
             fgc_scalar(&v->tensors[i], bytes, m->values[k]);
@@ -312,7 +340,8 @@ static int fgc_pack(struct fgc_object *m, const void *args, void *workspace, cud
 static int fgc_check_field(struct fgc_object *m, const char *what, int found, int needed)
 {
     if (found == needed) return FGC_OK;
-    return fgc_fail(m, FGC_ERROR_DEVICE, "%s is %d on this GPU; the plan was made for %d", what, found, needed);
+    return fgc_fail(m, FGC_ERROR_DEVICE, "%s is %d on this GPU; the plan was made for %d", what,
+                    found, needed);
 }
 
 /* What cuDNN compares when it loads a plan, said in words before it refuses without any. */
@@ -340,23 +369,35 @@ static int fgc_check_device(struct fgc_object *m)
     needed[4] = d->threads_per_mp;
     for (i = 0; i < 3; i++) needed[5 + i] = d->grid[i];
     status = fgc_cuda(m, cudaGetDevice(&device), "there is no CUDA device");
-    if (status == FGC_OK) status = fgc_cuda(m, cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "the device cannot be asked");
-    if (status == FGC_OK) status = fgc_cuda(m, cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "the device cannot be asked");
-    if (status == FGC_OK) status = fgc_check_field(m, "the compute capability (times 10)", 10 * major + minor, d->sm);
+    if (status == FGC_OK)
+        status = fgc_cuda(m,
+                          cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
+                          "the device cannot be asked");
+    if (status == FGC_OK)
+        status = fgc_cuda(m,
+                          cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device),
+                          "the device cannot be asked");
+    if (status == FGC_OK)
+        status = fgc_check_field(m, "the compute capability (times 10)", 10 * major + minor, d->sm);
     for (i = 0; i < 8 && status == FGC_OK; i++) {
         int found = 0;
-        status = fgc_cuda(m, cudaDeviceGetAttribute(&found, fields[i].attr, device), "the device cannot be asked");
+        status = fgc_cuda(m, cudaDeviceGetAttribute(&found, fields[i].attr, device),
+                          "the device cannot be asked");
         if (status == FGC_OK) status = fgc_check_field(m, fields[i].name, found, needed[i]);
     }
-    if (status == FGC_OK) status = fgc_cuda(m, cudaDriverGetVersion(&driver), "the driver cannot be asked");
+    if (status == FGC_OK)
+        status = fgc_cuda(m, cudaDriverGetVersion(&driver), "the driver cannot be asked");
     if (status == FGC_OK && driver < m->family->cuda_version)
-        return fgc_fail(m, FGC_ERROR_DEVICE, "the driver supports CUDA %d.%d; the plan's kernels were compiled by CUDA %d.%d", driver / 1000,
-                        driver % 1000 / 10, m->family->cuda_version / 1000, m->family->cuda_version % 1000 / 10);
+        return fgc_fail(
+            m, FGC_ERROR_DEVICE,
+            "the driver supports CUDA %d.%d; the plan's kernels were compiled by CUDA %d.%d",
+            driver / 1000, driver % 1000 / 10, m->family->cuda_version / 1000,
+            m->family->cuda_version % 1000 / 10);
     return status;
 }
 
-/* The plan's text with the running driver's version in it: cuDNN refuses any other, though the kernels run
- * on every newer driver. */
+/* The plan's text with the running driver's version in it: cuDNN refuses any other, though the
+ * kernels run on every newer driver. */
 static int fgc_plan_text(struct fgc_object *m, const unsigned char *plan, char **out, size_t *n)
 {
     const struct fgc_variant *v = m->variant;
@@ -397,12 +438,16 @@ static int fgc_load(struct fgc_object *m, cudnnHandle_t handle)
     if (status != FGC_OK) return status;
     st = cudnnBackendCreateDescriptor(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, &m->plan);
     if (st == CUDNN_STATUS_SUCCESS)
-        st = cudnnBackendSetAttribute(m->plan, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, (int64_t)n, text);
-    if (st == CUDNN_STATUS_SUCCESS) st = cudnnBackendSetAttribute(m->plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle);
+        st = cudnnBackendSetAttribute(m->plan, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION,
+                                      CUDNN_TYPE_CHAR, (int64_t)n, text);
+    if (st == CUDNN_STATUS_SUCCESS)
+        st = cudnnBackendSetAttribute(m->plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE,
+                                      1, &handle);
     if (st == CUDNN_STATUS_SUCCESS) st = cudnnBackendFinalize(m->plan);
     free(text);
     if (st == CUDNN_STATUS_SUCCESS)
-        st = cudnnBackendGetAttribute(m->plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &got, &workspace);
+        st = cudnnBackendGetAttribute(m->plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
+                                      CUDNN_TYPE_INT64, 1, &got, &workspace);
     if (st != CUDNN_STATUS_SUCCESS) {
         status = fgc_cudnn(m, st, "cuDNN does not load the plan");
         if (m->plan) cudnnBackendDestroyDescriptor(m->plan);
@@ -422,7 +467,8 @@ static int fgc_bind(struct fgc_object *m)
     m->uids = (int64_t *)calloc(m->n_bound + 1, sizeof *m->uids);
     m->values = (unsigned char(*)[8])calloc(m->n_bound + 1, 8);
     m->pointers = (void **)calloc((m->n_bound + 1) * FGC_SLOTS, sizeof *m->pointers);
-    if (!m->uids || !m->values || !m->pointers) return fgc_fail(m, FGC_ERROR_MEMORY, "out of memory");
+    if (!m->uids || !m->values || !m->pointers)
+        return fgc_fail(m, FGC_ERROR_MEMORY, "out of memory");
     for (i = 0; i < v->n_tensors; i++)
         if (v->tensors[i].read) m->uids[k++] = v->tensors[i].uid;
     for (i = 0; i < v->n_constants; i++) {
@@ -455,12 +501,14 @@ static int fgc_no_variant(struct fgc_object *m, const int64_t *params)
         if (len < 0) break;
         n += (size_t)len;
     }
-    return fgc_fail(m, FGC_ERROR_VARIANT, "graph '%s' has no variant for %s", m->family->name, text);
+    return fgc_fail(m, FGC_ERROR_VARIANT, "graph '%s' has no variant for %s", m->family->name,
+                    text);
 }
 
 /* The object is there even when this fails, to hold the message; NULL only without memory. */
-static int fgc_create(struct fgc_object **out, const struct fgc_family *family, cudnnHandle_t handle,
-                      const struct fgc_variant *variant, const int64_t *params)
+static int fgc_create(struct fgc_object **out, const struct fgc_family *family,
+                      cudnnHandle_t handle, const struct fgc_variant *variant,
+                      const int64_t *params)
 {
     struct fgc_object *m = (struct fgc_object *)calloc(1, sizeof *m);
     int status;
@@ -471,7 +519,8 @@ static int fgc_create(struct fgc_object **out, const struct fgc_family *family, 
     if (!variant) return fgc_no_variant(m, params);
     if (!handle) return fgc_fail(m, FGC_ERROR_ARGUMENT, "the cuDNN handle is NULL");
     if (cudnnGetVersion() != family->cudnn_version)
-        return fgc_fail(m, FGC_ERROR_VERSION, "cuDNN %lu is loaded; the plan was made by, and loads in, %lu only",
+        return fgc_fail(m, FGC_ERROR_VERSION,
+                        "cuDNN %lu is loaded; the plan was made by, and loads in, %lu only",
                         (unsigned long)cudnnGetVersion(), (unsigned long)family->cudnn_version);
     status = fgc_check_device(m);
     if (status == FGC_OK) status = fgc_bind(m);

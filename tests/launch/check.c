@@ -1,7 +1,7 @@
 /* check: everything that a generated launcher promises, held against the fake libraries.
  *
- * Built once a graph and variant with a subject.h, which launch.py makes of the plan's manifest and which
- * includes the launcher's header; this file sees no header of cuDNN or CUDA. */
+ * Built once a graph and variant with a subject.h, which launch.py makes of the plan's manifest and
+ * which includes the launcher's header; this file sees no header of cuDNN or CUDA. */
 #include "fake_cudnn.h"
 #include "subject.h"
 
@@ -35,7 +35,8 @@ static void refused(OBJECT *m, int status, int want, const char *what, const cha
 {
     const char *e = ERROR_STRING(m);
     check(status == want, "%s: status %d, not %d: %s", what, status, want, e);
-    check(strstr(e, a) != NULL && strstr(e, b) != NULL, "%s: '%s' has no '%s' or no '%s'", what, e, a, b);
+    check(strstr(e, a) != NULL && strstr(e, b) != NULL, "%s: '%s' has no '%s' or no '%s'", what, e,
+          a, b);
 }
 
 static const char *number(unsigned long x)
@@ -114,7 +115,8 @@ static double get_scalar(const ARGS *args, int i)
     }
 }
 
-/* What cuDNN read for the scalar: numbers here are small integers and halves, exact in every type. */
+/* What cuDNN read for the scalar: numbers here are small integers and halves, exact in every type.
+ */
 static double read_scalar(int i)
 {
     double d;
@@ -162,7 +164,8 @@ static void destroy(OBJECT *m)
     check(fake.n_live == 0, "%d descriptors, streams or graphs are left", fake.n_live);
 }
 
-/* ---- what is asked of a run --------------------------------------------------------------------- */
+/* ---- what is asked of a run ---------------------------------------------------------------------
+ */
 
 static void check_bound(const ARGS *args, void *workspace, const char *what)
 {
@@ -170,18 +173,21 @@ static void check_bound(const ARGS *args, void *workspace, const char *what)
     for (int i = 0; i < N; i++) {
         n += subject[i].read;
         if (!subject[i].read) {
-            check(fake_pointer(subject[i].uid) == NULL, "%s: '%s' is bound, and the plan has it not", what, subject[i].name);
+            check(fake_pointer(subject[i].uid) == NULL,
+                  "%s: '%s' is bound, and the plan has it not", what, subject[i].name);
         } else if (subject[i].role == SCALAR) {
             double want = get_scalar(args, i), got = read_scalar(i);
             check(got == want, "%s: '%s' is %g, not %g", what, subject[i].name, got, want);
         } else {
-            check(fake_pointer(subject[i].uid) == get_pointer(args, i), "%s: '%s' is another pointer", what, subject[i].name);
+            check(fake_pointer(subject[i].uid) == get_pointer(args, i),
+                  "%s: '%s' is another pointer", what, subject[i].name);
         }
     }
     for (int i = 0; i < N_CONSTANTS; i++) {
         unsigned char got[8] = {0};
         fake_value(constants[i].uid, got, (size_t)constants[i].n);
-        check(memcmp(got, constants[i].value, (size_t)constants[i].n) == 0, "%s: constant %d has another value", what, (int)constants[i].uid);
+        check(memcmp(got, constants[i].value, (size_t)constants[i].n) == 0,
+              "%s: constant %d has another value", what, (int)constants[i].uid);
     }
     check(fake_n_bound() == n, "%s: %d are bound, not %d", what, fake_n_bound(), n);
     check(fake_workspace() == workspace, "%s: another workspace", what);
@@ -193,11 +199,12 @@ static void test_defaults(void)
     check(args.size == sizeof args, "args.size is %lu", (unsigned long)args.size);
     for (int i = 0; i < N; i++)
         check(memcmp(subject[i].dims, subject[i].macro_dims, sizeof subject[i].dims) == 0 &&
-              memcmp(subject[i].strides, subject[i].macro_strides, sizeof subject[i].dims) == 0, "'%s': dims or strides", subject[i].name);
+                  memcmp(subject[i].strides, subject[i].macro_strides, sizeof subject[i].dims) == 0,
+              "'%s': dims or strides", subject[i].name);
     for (int i = 0; i < N; i++)
         if (subject[i].role == SCALAR)
-            check(get_scalar(&args, i) == subject[i].def, "the default of '%s' is %g, not %g", subject[i].name,
-                  get_scalar(&args, i), subject[i].def);
+            check(get_scalar(&args, i) == subject[i].def, "the default of '%s' is %g, not %g",
+                  subject[i].name, get_scalar(&args, i), subject[i].def);
         else
             check(get_pointer(&args, i) == NULL, "'%s' does not begin as NULL", subject[i].name);
 }
@@ -210,7 +217,8 @@ static void test_run(const char *plan_file)
     const char *text = fake_plan(&n);
     FILE *f = fopen(plan_file, "wb");
     if (!f || fwrite(text, 1, n, f) != n || fclose(f) != 0) exit(2);
-    check(WORKSPACE_BYTES(m) == NEEDED_WORKSPACE, "the workspace is %lu bytes", (unsigned long)WORKSPACE_BYTES(m));
+    check(WORKSPACE_BYTES(m) == NEEDED_WORKSPACE, "the workspace is %lu bytes",
+          (unsigned long)WORKSPACE_BYTES(m));
     for (int k = 0; k < 3; k++) {
         void *w = fill(&args, k);
         int status = RUN(m, fake_handle(), &args, w);
@@ -221,7 +229,8 @@ static void test_run(const char *plan_file)
     destroy(m);
     fake.workspace = NEEDED_WORKSPACE + 4096; /* cuDNN's word counts, where it asks for more */
     m = create();
-    check(WORKSPACE_BYTES(m) == NEEDED_WORKSPACE + 4096, "cuDNN asks for more workspace, %lu are told", (unsigned long)WORKSPACE_BYTES(m));
+    check(WORKSPACE_BYTES(m) == NEEDED_WORKSPACE + 4096,
+          "cuDNN asks for more workspace, %lu are told", (unsigned long)WORKSPACE_BYTES(m));
     destroy(m);
     fake.workspace = -1;
 }
@@ -257,13 +266,15 @@ static void test_slots(void)
         void *w = fill(&args, order[k]);
         check(RUN(m, fake_handle(), &args, w) == FGC_OK, "run: %s", ERROR_STRING(m));
         check_bound(&args, w, "a kept set");
-        check(fake.n_packs - packs == made[k], "%d packs after run %d, not %d", fake.n_packs - packs, (int)k, made[k]);
+        check(fake.n_packs - packs == made[k], "%d packs after run %d, not %d",
+              fake.n_packs - packs, (int)k, made[k]);
         check(fake.n_live == 1 + (made[k] < 8 ? made[k] : 8), "%d descriptors live", fake.n_live);
     }
     for (int k = 0; k < 27; k++) { /* nine in turn: each is new */
         packs = fake.n_packs;
         void *w = fill(&args, 20 + k % 9);
-        check(RUN(m, fake_handle(), &args, w) == FGC_OK && fake.n_packs == packs + 1, "nine sets in turn");
+        check(RUN(m, fake_handle(), &args, w) == FGC_OK && fake.n_packs == packs + 1,
+              "nine sets in turn");
         check_bound(&args, w, "nine sets in turn");
     }
     for (int k = 0; k < 8; k++) RUN(m, fake_handle(), &args, fill(&args, k));
@@ -279,28 +290,38 @@ static void test_slots(void)
     check(!bad, "%d of 10,000 runs failed", bad);
     check_bound(&args, fill(&args, 7), "the last of 10,000 runs");
     check(fake.n_packs == packs, "10,000 runs on kept sets made %d packs", fake.n_packs - packs);
-    check(mallocs > 0 && fake.n_mallocs == mallocs, "10,000 runs on kept sets called malloc %d times", fake.n_mallocs - mallocs);
+    check(mallocs > 0 && fake.n_mallocs == mallocs,
+          "10,000 runs on kept sets called malloc %d times", fake.n_mallocs - mallocs);
     destroy(m);
 }
 
-/* ---- refusals -------------------------------------------------------------------------------------- */
+/* ---- refusals
+ * -------------------------------------------------------------------------------------- */
 
 static void test_null(OBJECT *m)
 {
     ARGS args = ARGS_DEFAULTS;
     GRAPH *g = NULL;
     void *w = fill(&args, 0);
-    check(CREATE(NULL, fake_handle()) == FGC_ERROR_ARGUMENT, "create without a place for the object");
+    check(CREATE(NULL, fake_handle()) == FGC_ERROR_ARGUMENT,
+          "create without a place for the object");
     check(RUN(NULL, fake_handle(), &args, w) == FGC_ERROR_ARGUMENT, "run without an object");
-    refused(m, RUN(m, fake_handle(), NULL, w), FGC_ERROR_ARGUMENT, "run without args", "args", "NULL");
-    refused(m, RUN(m, NULL, &args, w), FGC_ERROR_ARGUMENT, "run without a handle", "handle", "NULL");
-    refused(m, GRAPH_CREATE(&g, m, NULL, &args, w), FGC_ERROR_ARGUMENT, "a graph without a handle", "handle", "NULL");
-    refused(m, GRAPH_CREATE(&g, m, fake_handle(), NULL, w), FGC_ERROR_ARGUMENT, "a graph without args", "args", "NULL");
-    check(GRAPH_CREATE(NULL, m, fake_handle(), &args, w) == FGC_ERROR_ARGUMENT, "a graph without a place for it");
-    check(GRAPH_CREATE(&g, NULL, fake_handle(), &args, w) == FGC_ERROR_ARGUMENT && !g, "a graph without an object");
+    refused(m, RUN(m, fake_handle(), NULL, w), FGC_ERROR_ARGUMENT, "run without args", "args",
+            "NULL");
+    refused(m, RUN(m, NULL, &args, w), FGC_ERROR_ARGUMENT, "run without a handle", "handle",
+            "NULL");
+    refused(m, GRAPH_CREATE(&g, m, NULL, &args, w), FGC_ERROR_ARGUMENT, "a graph without a handle",
+            "handle", "NULL");
+    refused(m, GRAPH_CREATE(&g, m, fake_handle(), NULL, w), FGC_ERROR_ARGUMENT,
+            "a graph without args", "args", "NULL");
+    check(GRAPH_CREATE(NULL, m, fake_handle(), &args, w) == FGC_ERROR_ARGUMENT,
+          "a graph without a place for it");
+    check(GRAPH_CREATE(&g, NULL, fake_handle(), &args, w) == FGC_ERROR_ARGUMENT && !g,
+          "a graph without an object");
     check(GRAPH_UPDATE(NULL, &args, w) == FGC_ERROR_ARGUMENT, "update without a graph");
     check(GRAPH_LAUNCH(NULL, NULL) == FGC_ERROR_ARGUMENT, "launch without a graph");
-    check(WORKSPACE_BYTES(NULL) == 0 && ERROR_STRING(NULL)[0], "no object: its workspace and its message");
+    check(WORKSPACE_BYTES(NULL) == 0 && ERROR_STRING(NULL)[0],
+          "no object: its workspace and its message");
     DESTROY(NULL);
     GRAPH_DESTROY(NULL);
 }
@@ -314,27 +335,37 @@ static void test_pointers(OBJECT *m)
         if (subject[i].role == SCALAR) continue;
         set_pointer(&args, i, 0);
         if (!subject[i].read) { /* not in the plan: nobody looks at it */
-            check(RUN(m, fake_handle(), &args, w) == FGC_OK, "unread '%s' is NULL: %s", subject[i].name, ERROR_STRING(m));
+            check(RUN(m, fake_handle(), &args, w) == FGC_OK, "unread '%s' is NULL: %s",
+                  subject[i].name, ERROR_STRING(m));
             continue;
         }
-        refused(m, RUN(m, fake_handle(), &args, w), FGC_ERROR_ARGUMENT, "NULL", quoted(subject[i].name), "NULL");
+        refused(m, RUN(m, fake_handle(), &args, w), FGC_ERROR_ARGUMENT, "NULL",
+                quoted(subject[i].name), "NULL");
         if (half) {
             set_pointer(&args, i, p + half);
-            refused(m, RUN(m, fake_handle(), &args, w), FGC_ERROR_ARGUMENT, "misaligned", quoted(subject[i].name), number(half));
-            check(strstr(ERROR_STRING(m), number(subject[i].align)) != NULL, "misaligned: no %lu", (unsigned long)subject[i].align);
+            refused(m, RUN(m, fake_handle(), &args, w), FGC_ERROR_ARGUMENT, "misaligned",
+                    quoted(subject[i].name), number(half));
+            check(strstr(ERROR_STRING(m), number(subject[i].align)) != NULL, "misaligned: no %lu",
+                  (unsigned long)subject[i].align);
         }
         for (int k = 0; k < N; k++) {
-            if (k == i || subject[k].role == SCALAR || !subject[k].read || subject[i].role != OUTPUT) continue;
+            if (k == i || subject[k].role == SCALAR || !subject[k].read ||
+                subject[i].role != OUTPUT)
+                continue;
             set_pointer(&args, i, (uintptr_t)get_pointer(&args, k));
-            refused(m, RUN(m, fake_handle(), &args, w), FGC_ERROR_ARGUMENT, "overlap", quoted(subject[i].name), quoted(subject[k].name));
-            check(strstr(ERROR_STRING(m), number(subject[i].bytes)) && strstr(ERROR_STRING(m), number(subject[k].bytes)), "overlap: no sizes: %s", ERROR_STRING(m));
+            refused(m, RUN(m, fake_handle(), &args, w), FGC_ERROR_ARGUMENT, "overlap",
+                    quoted(subject[i].name), quoted(subject[k].name));
+            check(strstr(ERROR_STRING(m), number(subject[i].bytes)) &&
+                      strstr(ERROR_STRING(m), number(subject[k].bytes)),
+                  "overlap: no sizes: %s", ERROR_STRING(m));
         }
         set_pointer(&args, i, p);
     }
     check(RUN(m, fake_handle(), &args, w) == FGC_OK, "after refusals: %s", ERROR_STRING(m));
     check_bound(&args, w, "after refusals");
     args.size = 0;
-    refused(m, RUN(m, fake_handle(), &args, w), FGC_ERROR_ARGUMENT, "args not initialised", number(0), number(sizeof args));
+    refused(m, RUN(m, fake_handle(), &args, w), FGC_ERROR_ARGUMENT, "args not initialised",
+            number(0), number(sizeof args));
 }
 
 static void test_workspace(void)
@@ -345,12 +376,16 @@ static void test_workspace(void)
     fake.workspace = 8192 > NEEDED_WORKSPACE ? 8192 : NEEDED_WORKSPACE;
     m = create();
     w = (char *)fill(&args, 0);
-    refused(m, RUN(m, fake_handle(), &args, NULL), FGC_ERROR_ARGUMENT, "no workspace", "workspace", number(WORKSPACE_BYTES(m)));
-    refused(m, RUN(m, fake_handle(), &args, w + 16), FGC_ERROR_ARGUMENT, "workspace misaligned", "workspace", "16 bytes");
+    refused(m, RUN(m, fake_handle(), &args, NULL), FGC_ERROR_ARGUMENT, "no workspace", "workspace",
+            number(WORKSPACE_BYTES(m)));
+    refused(m, RUN(m, fake_handle(), &args, w + 16), FGC_ERROR_ARGUMENT, "workspace misaligned",
+            "workspace", "16 bytes");
     for (int i = 0; i < N; i++)
         if (subject[i].role != SCALAR && subject[i].read)
-            refused(m, RUN(m, fake_handle(), &args, (void *)((uintptr_t)get_pointer(&args, i) / 256 * 256)), FGC_ERROR_ARGUMENT,
-                    "workspace overlaps", "workspace", quoted(subject[i].name));
+            refused(m,
+                    RUN(m, fake_handle(), &args,
+                        (void *)((uintptr_t)get_pointer(&args, i) / 256 * 256)),
+                    FGC_ERROR_ARGUMENT, "workspace overlaps", "workspace", quoted(subject[i].name));
     check(RUN(m, fake_handle(), &args, w) == FGC_OK, "run: %s", ERROR_STRING(m));
     destroy(m);
     fake.workspace = -1;
@@ -366,7 +401,8 @@ static void not_created(int want, const char *what, const char *a, const char *b
     refused(m, CREATE(&m, fake_handle()), want, what, "", "");
     if (m) refused(m, want, want, what, a, b);
     check(RUN(m, fake_handle(), &args, w) == FGC_ERROR_ARGUMENT, "%s: a run after it", what);
-    check(GRAPH_CREATE(&g, m, fake_handle(), &args, w) == FGC_ERROR_ARGUMENT && !g, "%s: a graph after it", what);
+    check(GRAPH_CREATE(&g, m, fake_handle(), &args, w) == FGC_ERROR_ARGUMENT && !g,
+          "%s: a graph after it", what);
     destroy(m);
 }
 
@@ -380,9 +416,11 @@ static void test_surroundings(void)
         int was = fake.field[i];
         fake.field[i] = was - 1;
         if (i < FAKE_MAJOR)
-            not_created(FGC_ERROR_DEVICE, "a device's field", number((unsigned long)was), number((unsigned long)was - 1));
+            not_created(FGC_ERROR_DEVICE, "a device's field", number((unsigned long)was),
+                        number((unsigned long)was - 1));
         else
-            not_created(FGC_ERROR_DEVICE, "compute capability", number(90), i == FAKE_MAJOR ? number(80) : "89");
+            not_created(FGC_ERROR_DEVICE, "compute capability", number(90),
+                        i == FAKE_MAJOR ? number(80) : "89");
         fake.field[i] = was;
     }
     fake.driver = 12080;
@@ -403,13 +441,16 @@ static void test_surroundings(void)
     destroy(m);
 #endif
 #ifdef ROUND_UP
-    check(ROUND_UP(ROUND_UP_MOST) == ROUND_UP_MOST && ROUND_UP(ROUND_UP_MOST + 1) == -1, "round_up at the end");
-    check(ROUND_UP(INT64_MIN) == ROUND_UP_LEAST && ROUND_UP(ROUND_UP_LEAST) == ROUND_UP_LEAST, "round_up at the start");
+    check(ROUND_UP(ROUND_UP_MOST) == ROUND_UP_MOST && ROUND_UP(ROUND_UP_MOST + 1) == -1,
+          "round_up at the end");
+    check(ROUND_UP(INT64_MIN) == ROUND_UP_LEAST && ROUND_UP(ROUND_UP_LEAST) == ROUND_UP_LEAST,
+          "round_up at the start");
     check(ROUND_UP(ROUND_UP_LEAST + 1) == ROUND_UP_SECOND, "round_up between");
 #endif
 }
 
-/* ---- CUDA graphs ---------------------------------------------------------------------------------- */
+/* ---- CUDA graphs
+ * ---------------------------------------------------------------------------------- */
 
 static void test_graph(void)
 {
@@ -418,10 +459,11 @@ static void test_graph(void)
     GRAPH *g = NULL;
     void *w = fill(&args, 0), *stream = fake_stream_of_handle();
     int native = fake.n_populated, captured = fake.n_captured, packs, live;
-    check(GRAPH_CREATE(&g, m, fake_handle(), &args, w) == FGC_OK && g, "graph: %s", ERROR_STRING(m));
+    check(GRAPH_CREATE(&g, m, fake_handle(), &args, w) == FGC_OK && g, "graph: %s",
+          ERROR_STRING(m));
     check_bound(&args, w, "graph");
-    check(fake.n_populated - native == NATIVE && fake.n_captured - captured == !NATIVE, "native %d, captured %d",
-          fake.n_populated - native, fake.n_captured - captured);
+    check(fake.n_populated - native == NATIVE && fake.n_captured - captured == !NATIVE,
+          "native %d, captured %d", fake.n_populated - native, fake.n_captured - captured);
     check(fake_stream_of_handle() == stream, "the handle's stream is another");
     packs = fake.n_packs;
     live = fake.n_live;
@@ -432,8 +474,10 @@ static void test_graph(void)
             if (subject[i].role == SCALAR) set_scalar(&args, i, k + 2);
         check(GRAPH_UPDATE(g, &args, w) == FGC_OK, "update: %s", ERROR_STRING(m));
         check_bound(&args, w, "update");
-        check(fake.n_updated - updated == (k < 10) && fake.n_instantiated - made == (k >= 10), "an update that is refused makes it again");
-        check(GRAPH_LAUNCH(g, NULL) == FGC_OK && fake.n_launched == launched + 1, "launch: %s", ERROR_STRING(m));
+        check(fake.n_updated - updated == (k < 10) && fake.n_instantiated - made == (k >= 10),
+              "an update that is refused makes it again");
+        check(GRAPH_LAUNCH(g, NULL) == FGC_OK && fake.n_launched == launched + 1, "launch: %s",
+              ERROR_STRING(m));
     }
     fake.no_update = 0;
     check(fake.n_packs == packs, "scalars in a graph made %d packs", fake.n_packs - packs);
@@ -443,13 +487,15 @@ static void test_graph(void)
     check_bound(&args, w, "update of pointers");
     refused(m, GRAPH_UPDATE(g, NULL, w), FGC_ERROR_ARGUMENT, "update without args", "args", "NULL");
     args.size = 1;
-    refused(m, GRAPH_UPDATE(g, &args, w), FGC_ERROR_ARGUMENT, "update of bad args", "args", number(sizeof args));
+    refused(m, GRAPH_UPDATE(g, &args, w), FGC_ERROR_ARGUMENT, "update of bad args", "args",
+            number(sizeof args));
     check(GRAPH_LAUNCH(g, NULL) == FGC_OK, "launch after a refused update: %s", ERROR_STRING(m));
     GRAPH_DESTROY(g);
     destroy(m);
 }
 
-/* ---- every call fails once --------------------------------------------------------------------------- */
+/* ---- every call fails once
+ * --------------------------------------------------------------------------- */
 
 enum { CREATION, RUNNING, GRAPHING, UPDATING, LAUNCHING, N_ACTS };
 
@@ -474,7 +520,8 @@ static int fail_once(int what, int n)
     const char *failed;
     int status, lost;
     for (int i = CREATION; i < what; i++)
-        if (i != RUNNING) check(act(i, &m, &g, &args, w) == FGC_OK, "act %d: %s", i, ERROR_STRING(m));
+        if (i != RUNNING)
+            check(act(i, &m, &g, &args, w) == FGC_OK, "act %d: %s", i, ERROR_STRING(m));
     if (what == UPDATING) w = fill(&args, 1);
     fake.fail_at = n;
     fake.n_calls = 0;
@@ -489,7 +536,8 @@ static int fail_once(int what, int n)
         check(status != FGC_OK, "act %d: call %d, %s, failed unseen", what, n, failed);
         check(ERROR_STRING(m)[0] != '\0', "act %d: call %d, %s: no message", what, n, failed);
         if (lost)
-            check(strcmp(failed, "cudnnSetStream") == 0 && strstr(ERROR_STRING(m), "stream"), "%s loses the stream", failed);
+            check(strcmp(failed, "cudnnSetStream") == 0 && strstr(ERROR_STRING(m), "stream"),
+                  "%s loses the stream", failed);
     }
     if (lost) { /* the stream that the handle has is still there to be put away */
         check(fake.n_live > 1, "the handle's stream is gone");
@@ -524,7 +572,9 @@ int main(int argc, char **argv)
     fake.version = PLAN_CUDNN;
     for (int i = 0; i < N; i++)
         if (subject[i].role == SCALAR && subject[i].read)
-            fake_host_uid(subject[i].uid, subject[i].type == F16 || subject[i].type == BF16 ? 2 : subject[i].type == F32 || subject[i].type == I32 ? 4 : 8);
+            fake_host_uid(subject[i].uid, subject[i].type == F16 || subject[i].type == BF16  ? 2
+                                          : subject[i].type == F32 || subject[i].type == I32 ? 4
+                                                                                             : 8);
     for (int i = 0; i < N_CONSTANTS; i++) fake_host_uid(constants[i].uid, (size_t)constants[i].n);
     test_defaults();
     test_run(argv[1]);

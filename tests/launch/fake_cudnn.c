@@ -1,7 +1,7 @@
 /* fake_cudnn: a libcudnn and a libcudart without a device, for tests of generated launchers.
  *
- * Invariant: a call that breaks the rules of the real libraries ends the program with a message; a call
- * that is told to fail changes nothing. */
+ * Invariant: a call that breaks the rules of the real libraries ends the program with a message; a
+ * call that is told to fail changes nothing. */
 #include "fake_cudnn.h"
 
 #include <stdio.h>
@@ -140,8 +140,14 @@ static void check_handle(cudnnHandle_t handle)
 }
 
 size_t cudnnGetVersion(void) { return fake.version; }
-const char *cudnnGetErrorString(cudnnStatus_t st) { return st ? "CUDNN_STATUS_FAKE" : "CUDNN_STATUS_SUCCESS"; }
-void cudnnGetLastErrorString(char *text, size_t n) { snprintf(text, n, "fake: %s", fake.failed ? fake.failed : ""); }
+const char *cudnnGetErrorString(cudnnStatus_t st)
+{
+    return st ? "CUDNN_STATUS_FAKE" : "CUDNN_STATUS_SUCCESS";
+}
+void cudnnGetLastErrorString(char *text, size_t n)
+{
+    snprintf(text, n, "fake: %s", fake.failed ? fake.failed : "");
+}
 
 cudnnStatus_t cudnnCreate(cudnnHandle_t *handle)
 {
@@ -171,9 +177,11 @@ cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream)
     return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t *out)
+cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type,
+                                           cudnnBackendDescriptor_t *out)
 {
-    if (type != CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR && type != CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR)
+    if (type != CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR &&
+        type != CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR)
         BREACH("descriptor type %d", (int)type);
     if (fails("cudnnBackendCreateDescriptor")) return CUDNN_STATUS_ALLOC_FAILED;
     struct descriptor *d = calloc(1, sizeof *d);
@@ -194,12 +202,14 @@ cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t descriptor)
     return CUDNN_STATUS_SUCCESS;
 }
 
-static void set_plan(struct descriptor *d, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
-                     int64_t n, const void *at)
+static void set_plan(struct descriptor *d, cudnnBackendAttributeName_t name,
+                     cudnnBackendAttributeType_t type, int64_t n, const void *at)
 {
     if (name == CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION) {
-        if (type != CUDNN_TYPE_CHAR || n < 1) BREACH("the plan's text: type %d, count %lld", (int)type, (long long)n);
-        if (memchr(at, 0, (size_t)n) || ((const char *)at)[n - 1] != '}') BREACH("the plan's text is not whole");
+        if (type != CUDNN_TYPE_CHAR || n < 1)
+            BREACH("the plan's text: type %d, count %lld", (int)type, (long long)n);
+        if (memchr(at, 0, (size_t)n) || ((const char *)at)[n - 1] != '}')
+            BREACH("the plan's text is not whole");
         free(d->text);
         free(plan_text);
         d->text = malloc((size_t)n);
@@ -208,7 +218,8 @@ static void set_plan(struct descriptor *d, cudnnBackendAttributeName_t name, cud
         plan_text = malloc((size_t)n);
         memcpy(plan_text, at, (size_t)n);
     } else if (name == CUDNN_ATTR_EXECUTION_PLAN_HANDLE) {
-        if (type != CUDNN_TYPE_HANDLE || n != 1) BREACH("the plan's handle: type %d, count %lld", (int)type, (long long)n);
+        if (type != CUDNN_TYPE_HANDLE || n != 1)
+            BREACH("the plan's handle: type %d, count %lld", (int)type, (long long)n);
         check_handle(*(const cudnnHandle_t *)at);
         d->has_handle = 1;
     } else {
@@ -216,24 +227,28 @@ static void set_plan(struct descriptor *d, cudnnBackendAttributeName_t name, cud
     }
 }
 
-static void set_pack(struct descriptor *d, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
-                     int64_t n, const void *at)
+static void set_pack(struct descriptor *d, cudnnBackendAttributeName_t name,
+                     cudnnBackendAttributeType_t type, int64_t n, const void *at)
 {
     if (name == CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS) {
-        if (type != CUDNN_TYPE_INT64 || n < 1 || n > MAX_BOUND) BREACH("uids: type %d, count %lld", (int)type, (long long)n);
+        if (type != CUDNN_TYPE_INT64 || n < 1 || n > MAX_BOUND)
+            BREACH("uids: type %d, count %lld", (int)type, (long long)n);
         memcpy(d->uids, at, (size_t)n * sizeof *d->uids);
         d->n_uids = n;
         for (int64_t i = 0; i < n; i++)
             for (int64_t k = 0; k < i; k++)
-                if (d->uids[i] == d->uids[k]) BREACH("uid %lld twice in a pack", (long long)d->uids[i]);
+                if (d->uids[i] == d->uids[k])
+                    BREACH("uid %lld twice in a pack", (long long)d->uids[i]);
     } else if (name == CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS) {
-        if (type != CUDNN_TYPE_VOID_PTR || n < 1 || n > MAX_BOUND) BREACH("pointers: type %d, count %lld", (int)type, (long long)n);
+        if (type != CUDNN_TYPE_VOID_PTR || n < 1 || n > MAX_BOUND)
+            BREACH("pointers: type %d, count %lld", (int)type, (long long)n);
         memcpy(d->pointers, at, (size_t)n * sizeof *d->pointers);
         d->n_pointers = n;
         for (int64_t i = 0; i < n; i++)
             if (!d->pointers[i]) BREACH("a NULL pointer in a pack");
     } else if (name == CUDNN_ATTR_VARIANT_PACK_WORKSPACE) {
-        if (type != CUDNN_TYPE_VOID_PTR || n != 1) BREACH("workspace: type %d, count %lld", (int)type, (long long)n);
+        if (type != CUDNN_TYPE_VOID_PTR || n != 1)
+            BREACH("workspace: type %d, count %lld", (int)type, (long long)n);
         d->workspace = *(void *const *)at;
         d->has_workspace = 1;
     } else {
@@ -241,7 +256,8 @@ static void set_pack(struct descriptor *d, cudnnBackendAttributeName_t name, cud
     }
 }
 
-cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName_t name,
+cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
+                                       cudnnBackendAttributeName_t name,
                                        cudnnBackendAttributeType_t type, int64_t n, const void *at)
 {
     struct descriptor *d = live(descriptor);
@@ -255,22 +271,29 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor)
 {
     struct descriptor *d = live(descriptor);
     if (d->finalized) BREACH("finalized twice");
-    if (d->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR && (!d->text || !d->has_handle)) BREACH("the plan has no text or no handle");
-    if (d->type == CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR && (d->n_uids < 1 || d->n_uids != d->n_pointers || !d->has_workspace))
-        BREACH("a pack of %lld uids, %lld pointers", (long long)d->n_uids, (long long)d->n_pointers);
+    if (d->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR && (!d->text || !d->has_handle))
+        BREACH("the plan has no text or no handle");
+    if (d->type == CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR &&
+        (d->n_uids < 1 || d->n_uids != d->n_pointers || !d->has_workspace))
+        BREACH("a pack of %lld uids, %lld pointers", (long long)d->n_uids,
+               (long long)d->n_pointers);
     if (fails("cudnnBackendFinalize")) return CUDNN_STATUS_NOT_SUPPORTED;
     d->finalized = 1;
     fake.n_packs += d->type == CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR;
     return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor, cudnnBackendAttributeName_t name,
-                                       cudnnBackendAttributeType_t type, int64_t n, int64_t *got, void *at)
+cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor,
+                                       cudnnBackendAttributeName_t name,
+                                       cudnnBackendAttributeType_t type, int64_t n, int64_t *got,
+                                       void *at)
 {
     struct descriptor *d = live(descriptor);
-    if (!d->finalized) BREACH("attribute %d is asked before the descriptor is finalized", (int)name);
-    if (d->type != CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR || name != CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE ||
-        type != CUDNN_TYPE_INT64 || n != 1 || !got || !at)
+    if (!d->finalized)
+        BREACH("attribute %d is asked before the descriptor is finalized", (int)name);
+    if (d->type != CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR ||
+        name != CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE || type != CUDNN_TYPE_INT64 || n != 1 ||
+        !got || !at)
         BREACH("attribute %d is asked", (int)name);
     if (fails("cudnnBackendGetAttribute")) return CUDNN_STATUS_INTERNAL_ERROR;
     *got = 1;
@@ -283,8 +306,10 @@ static void take(cudnnHandle_t handle, cudnnBackendDescriptor_t plan, cudnnBacke
 {
     struct descriptor *p = live(plan), *d = live(pack);
     check_handle(handle);
-    if (p->type != CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR || !p->finalized) BREACH("the plan is not one, or not finalized");
-    if (d->type != CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR || !d->finalized) BREACH("the pack is not one, or not finalized");
+    if (p->type != CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR || !p->finalized)
+        BREACH("the plan is not one, or not finalized");
+    if (d->type != CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR || !d->finalized)
+        BREACH("the pack is not one, or not finalized");
     last.n = d->n_uids;
     memcpy(last.uids, d->uids, (size_t)d->n_uids * sizeof *d->uids);
     memcpy(last.pointers, d->pointers, (size_t)d->n_uids * sizeof *d->pointers);
@@ -309,7 +334,8 @@ struct CUgraphExec_st {
     int magic;
 };
 
-cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan, cudnnBackendDescriptor_t pack)
+cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan,
+                                  cudnnBackendDescriptor_t pack)
 {
     if (fails("cudnnBackendExecute")) return CUDNN_STATUS_EXECUTION_FAILED;
     take(handle, plan, pack);
@@ -321,7 +347,8 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
 cudnnStatus_t cudnnBackendPopulateCudaGraph(cudnnHandle_t handle, cudnnBackendDescriptor_t plan,
                                             cudnnBackendDescriptor_t pack, cudaGraph_t graph)
 {
-    if (!graph || graph->magic != MAGIC || graph->n_nodes) BREACH("a graph that is not empty is filled");
+    if (!graph || graph->magic != MAGIC || graph->n_nodes)
+        BREACH("a graph that is not empty is filled");
     if (fails("cudnnBackendPopulateCudaGraph")) return CUDNN_STATUS_NOT_SUPPORTED;
     take(handle, plan, pack);
     graph->n_nodes = 1;
@@ -349,10 +376,16 @@ cudaError_t cudaDriverGetVersion(int *version)
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attr, int device)
 {
     static const enum cudaDeviceAttr attrs[FAKE_N_FIELDS] = {
-        cudaDevAttrMultiProcessorCount, cudaDevAttrMaxSharedMemoryPerBlockOptin,
-        cudaDevAttrReservedSharedMemoryPerBlock, cudaDevAttrMaxRegistersPerBlock,
-        cudaDevAttrMaxThreadsPerMultiProcessor, cudaDevAttrMaxGridDimX, cudaDevAttrMaxGridDimY,
-        cudaDevAttrMaxGridDimZ, cudaDevAttrComputeCapabilityMajor, cudaDevAttrComputeCapabilityMinor};
+        cudaDevAttrMultiProcessorCount,
+        cudaDevAttrMaxSharedMemoryPerBlockOptin,
+        cudaDevAttrReservedSharedMemoryPerBlock,
+        cudaDevAttrMaxRegistersPerBlock,
+        cudaDevAttrMaxThreadsPerMultiProcessor,
+        cudaDevAttrMaxGridDimX,
+        cudaDevAttrMaxGridDimY,
+        cudaDevAttrMaxGridDimZ,
+        cudaDevAttrComputeCapabilityMajor,
+        cudaDevAttrComputeCapabilityMinor};
     if (device != 3) BREACH("device %d, not the current one", device);
     if (fails("cudaDeviceGetAttribute")) return cudaErrorUnknown;
     for (int i = 0; i < FAKE_N_FIELDS; i++)
@@ -399,7 +432,8 @@ cudaError_t cudaStreamSynchronize(cudaStream_t s)
 cudaError_t cudaStreamBeginCapture(cudaStream_t s, enum cudaStreamCaptureMode mode)
 {
     live_stream(s);
-    if (mode != cudaStreamCaptureModeThreadLocal || s->capturing) BREACH("capture mode %d", (int)mode);
+    if (mode != cudaStreamCaptureModeThreadLocal || s->capturing)
+        BREACH("capture mode %d", (int)mode);
     if (fails("cudaStreamBeginCapture")) return cudaErrorUnknown;
     s->capturing = 1;
     return cudaSuccess;
@@ -467,7 +501,8 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t e)
     return cudaSuccess;
 }
 
-cudaError_t cudaGraphExecUpdate(cudaGraphExec_t e, cudaGraph_t g, cudaGraphExecUpdateResultInfo *info)
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t e, cudaGraph_t g,
+                                cudaGraphExecUpdateResultInfo *info)
 {
     live_exec(e);
     if (!g || g->magic != MAGIC || !g->n_nodes) BREACH("an update from an empty graph");

@@ -1,7 +1,7 @@
 /* fake_cudnn: what a test sees of the fake libcudnn and libcudart.
  *
- * Every function that a launcher calls is there; a breach of the protocol (an unfinalized plan that is
- * executed, a finalized descriptor that is changed, a wrong type or count) ends the program. */
+ * Every function that a launcher calls is there; a breach of the protocol (an unfinalized plan that
+ * is executed, a finalized descriptor that is changed, a wrong type or count) ends the program. */
 #ifndef FAKE_CUDNN_H
 #define FAKE_CUDNN_H
 
