@@ -138,9 +138,6 @@ struct desc_graph *desc_lower(struct session *s, const struct graph *g)
         if (v->rank > l.rank) l.rank = v->rank;
     }
     l.most = lower_bounds(s->arena, g);
-    for (size_t k = 0; k < g->ops.n; k++) {
-        l.has_matmul = l.has_matmul || ops[g->ops.at[k]->id].family == FAM_matmul;
-    }
     bool ok = true;
     for (size_t k = 0; k < g->ops.n; k++) ok = builders[g->ops.at[k]->id](&l, g->ops.at[k]) && ok;
     return ok ? l.out : NULL;

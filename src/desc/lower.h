@@ -12,7 +12,6 @@ struct lowering {
     const struct graph *graph;
     struct desc_graph *out;
     struct desc **tensor; /* by value id; NULL until a descriptor is made */
-    bool has_matmul;
     int rank;         /* of the graph's tensors: by-value tensors have it too */
     int64_t next_uid; /* after those of the graph's values */
     double *most;     /* by value id: a bound of the magnitude of integers */

@@ -86,31 +86,11 @@ static const char *precision(struct lowering *l, const struct op *op)
     return NULL;
 }
 
-/* cuDNN 9.19's cublasLt engine takes matmul, bias and a RELU or GELU, but not the RELU's parameters
- * (a slope is dropped without a word) and GELU only by its tanh approximation: an identity in
- * between keeps those two from it. Registers only: no work. */
-static struct desc *shield(struct lowering *l, const struct op *op, struct desc *x)
-{
-    const char *mode = ops[op->id].mode;
-    if (!l->has_matmul || op->in[0]->rank == 0 || op->in[0]->stored) return x;
-    const struct attr *lower = lower_attr(op, "lower"), *upper = lower_attr(op, "upper");
-    bool plain = lower && lower->r == 0 && upper && isinf(upper->r);
-    if (strcmp(mode, "GELU_FWD") != 0 && (strcmp(mode, "RELU_FWD") != 0 || plain)) return x;
-    struct desc *same = lower_virtual(l, DT_f32, op->in[0]->rank, op->in[0]->dim);
-    lower_pw(l, op, "IDENTITY", "FLOAT", x, NULL, NULL, same);
-    return same;
-}
-
 /* A cast to fp8 saturates, which cuDNN's conversion does not (it gives NaN or infinity): a RELU
  * that clips at the largest finite value does, and keeps NaN. */
 static bool cast_to_fp8(struct lowering *l, const struct op *op, double most)
 {
     struct desc *x = lower_value(l, op->in[0]), *y = lower_value(l, op->out[0]);
-    if (l->has_matmul && op->in[0]->rank && !op->in[0]->stored) {
-        struct desc *same = lower_virtual(l, DT_f32, op->in[0]->rank, op->in[0]->dim);
-        lower_pw(l, op, "IDENTITY", "FLOAT", x, NULL, NULL, same);
-        x = same;
-    }
     struct desc *pw = lower_pw(l, op, "RELU_FWD", "FLOAT", x, NULL, NULL, y);
     desc_set_word(l->arena, pw, DESC_ATTR_POINTWISE_NAN_PROPAGATION, "PROPAGATE_NAN");
     desc_set_real(l->arena, pw, DESC_ATTR_POINTWISE_RELU_LOWER_CLIP, -most);
@@ -152,7 +132,6 @@ bool lower_pointwise(struct lowering *l, const struct op *op)
     for (int k = 0; k < info->n_in; k++) {
         in[select ? (k + 2) % 3 : k] = lower_value(l, op->in[k]);
     }
-    in[0] = shield(l, op, in[0]);
     struct desc *y = lower_value(l, op->out[0]);
     set_parameters(l, op, lower_pw(l, op, info->mode, compute, in[0], in[1], in[2], y));
     return true;

@@ -57,6 +57,24 @@ static bool reads_f32(const struct desc_graph *g)
     return false;
 }
 
+/* cuDNN 9.19's cuBLASLt engine takes matmul, bias and a RELU or GELU, but drops the RELU's clips and slope without
+ * a word and computes GELU by its tanh approximation (measured on an H200). True when a graph has such an
+ * operator. */
+static bool beyond_cublaslt(const struct desc_graph *g)
+{
+    for (size_t i = 0; i < g->descs.n; i++) {
+        const struct desc *d = g->descs.at[i];
+        const struct desc_attr *mode = desc_get(d, DESC_ATTR_POINTWISE_MODE);
+        const struct desc_attr *lower = desc_get(d, DESC_ATTR_POINTWISE_RELU_LOWER_CLIP);
+        const struct desc_attr *upper = desc_get(d, DESC_ATTR_POINTWISE_RELU_UPPER_CLIP);
+        const struct desc_attr *slope = desc_get(d, DESC_ATTR_POINTWISE_RELU_LOWER_CLIP_SLOPE);
+        if (mode && strcmp(mode->word, "GELU_FWD") == 0) return true;
+        if ((lower && lower->r[0] != 0) || (upper && upper->r[0] < 3e38) || (slope && slope->r[0] != 0))
+            return true;
+    }
+    return false;
+}
+
 static json_t *request_json(const struct build_request *r)
 {
     static const char *const what[] = {
@@ -68,6 +86,7 @@ static json_t *request_json(const struct build_request *r)
                           "deterministic", r->deterministic, "exact_f32",
                           !r->allow_tf32 && reads_f32(r->graph), "time_limit_s",
                           r->time_limit_s ? r->time_limit_s : DEFAULT_LIMIT_S);
+    json_object_set_new(j, "no_cublaslt", json_boolean(beyond_cublaslt(r->graph)));
     if (r->workspace_limit >= 0)
         json_object_set_new(j, "workspace_limit", json_integer(r->workspace_limit));
     if (r->what == BUILD_ONE) {

@@ -135,6 +135,14 @@ static const char *barred(const json_t *request, const json_t *config)
             (strcmp(word, "TENSOR_CORE") == 0 || strcmp(word, "DOWN_CONVERT_INPUTS") == 0))
             return "it rounds f32 operands to TF32 or less, which the specification does not allow";
     }
+    json_t *behavior = json_object_get(config, "behavior");
+    json_array_foreach(behavior, i, note) {
+        if (strcmp(json_string_value(note), "CUBLASLT_DEPENDENCY") != 0) continue;
+        if (flag(request, "exact_f32")) /* measured on an H200: it says nothing of TF32 and uses it */
+            return "cuBLASLt rounds f32 operands to TF32, which the specification does not allow";
+        if (flag(request, "no_cublaslt"))
+            return "cuBLASLt drops a relu's clips and slope, and approximates gelu";
+    }
     return NULL;
 }
 
