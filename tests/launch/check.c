@@ -2,6 +2,7 @@
  *
  * Built once a graph and variant with a subject.h, which launch.py makes of the plan's manifest and
  * which includes the launcher's header; this file sees no header of cuDNN or CUDA. */
+#define _GNU_SOURCE
 #include "fake_cudnn.h"
 #include "subject.h"
 
@@ -233,6 +234,13 @@ static void test_run(const char *plan_file)
           "cuDNN asks for more workspace, %lu are told", (unsigned long)WORKSPACE_BYTES(m));
     destroy(m);
     fake.workspace = -1;
+    fake.driver = 130010; /* a digit more than the plan has */
+    m = create();
+    size_t more;
+    text = fake_plan(&more);
+    check(more == n + 1 && memmem(text, more, "\"driverVer\":130010,", 19), "a driver's six digits");
+    fake.driver = 13000;
+    destroy(m);
 }
 
 /* Changed scalars reach the next run, without a new pack. */
@@ -260,8 +268,8 @@ static void test_slots(void)
     ARGS args = ARGS_DEFAULTS;
     OBJECT *m = create();
     int packs = fake.n_packs, mallocs;
-    static const int order[] = {0, 1, 2, 3, 4, 5, 6, 7, 0, 8, 0, 7, 2, 1};
-    static const int made[] = {1, 2, 3, 4, 5, 6, 7, 8, 8, 9, 9, 9, 9, 10};
+    static const int order[] = {0, 1, 2, 3, 4, 5, 6, 7, 7, 6, 5, 4, 3, 2, 1, 0, 8, 6, 0, 7, 6, 5};
+    static const int made[] = {1, 2, 3, 4, 5, 6, 7, 8, 8, 8, 8, 8, 8, 8, 8, 8, 9, 9, 9, 10, 10, 11};
     for (size_t k = 0; k < sizeof order / sizeof *order; k++) {
         void *w = fill(&args, order[k]);
         check(RUN(m, fake_handle(), &args, w) == FGC_OK, "run: %s", ERROR_STRING(m));
@@ -270,6 +278,13 @@ static void test_slots(void)
               fake.n_packs - packs, (int)k, made[k]);
         check(fake.n_live == 1 + (made[k] < 8 ? made[k] : 8), "%d descriptors live", fake.n_live);
     }
+    char other[512];
+    void *w = (void *)(((uintptr_t)other + 255) / 256 * 256);
+    packs = fake.n_packs;
+    fill(&args, 0);
+    check(RUN(m, fake_handle(), &args, w) == FGC_OK && fake.n_packs == packs + 1,
+          "the same pointers, another workspace: %s", ERROR_STRING(m));
+    check_bound(&args, w, "another workspace");
     for (int k = 0; k < 27; k++) { /* nine in turn: each is new */
         packs = fake.n_packs;
         void *w = fill(&args, 20 + k % 9);
