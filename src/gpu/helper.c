@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -54,7 +55,8 @@ static bool start(struct session *s, struct helper *h)
     h->pid = fork();
     if (h->pid == 0) {
         char *argv[] = {(char *)"fgc-build", NULL}, *envp[] = {NULL};
-        setpgid(0, 0);
+        setpgid(0, 0); /* out of reach of the terminal's Ctrl-C, but not to outlive us */
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
         signal(SIGPIPE, SIG_DFL);
         dup2(in[0], STDIN_FILENO);
         dup2(out[1], STDOUT_FILENO);

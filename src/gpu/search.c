@@ -65,21 +65,43 @@ static void add_path_list(struct session *s, json_t *list, const char *variable,
                           const struct wanted *w)
 {
     const char *p = getenv(variable);
+    char real[PATH_MAX];
     while (p && *p) {
         size_t n = strcspn(p, ":");
-        if (n) add_folder(s, list, variable, arena_strndup(s->arena, p, n), w, false);
+        const char *folder = arena_strndup(s->arena, p, n);
+        if (n && realpath(folder, real)) /* absolute: the helper runs in another folder */
+            add_folder(s, list, variable, arena_strdup(s->arena, real), w, false);
         p += n + (p[n] == ':');
     }
 }
 
+static int newest_first(const struct dirent **a, const struct dirent **b)
+{
+    return strverscmp((*b)->d_name, (*a)->d_name);
+}
+
+static int is_toolkit(const struct dirent *d)
+{
+    return strncmp(d->d_name, "cuda-", 5) == 0;
+}
+
 static void add_prefixes(struct session *s, json_t *list, const struct wanted *w)
 {
-    static const char *const prefixes[] = {"/usr/local/cuda/lib",        "/usr/local/cuda/lib64",
-                                           "/usr/local/cuda-13/lib64",   "/usr/local/cuda-13.0/lib",
-                                           "/usr/local/cuda-13.0/lib64", "/opt/cuda/lib64",
-                                           "/usr/lib/x86_64-linux-gnu"};
-    for (size_t i = 0; i < COUNT_OF(prefixes); i++)
-        add_folder(s, list, "CUDA prefix", prefixes[i], w, false);
+    static const char *const usual[] = {"/usr/local/cuda/lib", "/usr/local/cuda/lib64"};
+    static const char *const others[] = {"/opt/cuda/lib64", "/usr/lib/x86_64-linux-gnu"};
+    struct dirent **toolkits;
+    for (size_t i = 0; i < COUNT_OF(usual); i++)
+        add_folder(s, list, "CUDA prefix", usual[i], w, false);
+    int n = scandir("/usr/local", &toolkits, is_toolkit, newest_first);
+    for (int i = 0; i < n; i++) {
+        const char *prefix = arena_printf(s->arena, "/usr/local/%s", toolkits[i]->d_name);
+        add_folder(s, list, "CUDA prefix", arena_printf(s->arena, "%s/lib", prefix), w, false);
+        add_folder(s, list, "CUDA prefix", arena_printf(s->arena, "%s/lib64", prefix), w, false);
+        free(toolkits[i]);
+    }
+    if (n >= 0) free(toolkits);
+    for (size_t i = 0; i < COUNT_OF(others); i++)
+        add_folder(s, list, "CUDA prefix", others[i], w, false);
 }
 
 static void add_deps(struct session *s, json_t *list, const struct wanted *w)

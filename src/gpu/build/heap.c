@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 enum { UNIT = 16, PAGE = 4096, GIVE_BACK = 64 * 1024 };
+#define HEAP_LEAST ((size_t)256 << 20)
 
 static _Atomic uintptr_t next; /* 0 until the first call */
 static uintptr_t limit;        /* of the heap that is in use */
@@ -34,26 +35,35 @@ static void die(const char *text)
     _exit(70);
 }
 
-static void map_heap(uintptr_t base)
+/* At most `most` bytes from base on. Where address space is limited (ulimit -v, strict overcommit)
+ * the heap is smaller; where its blocks lie is the same. */
+static void map_heap(uintptr_t base, size_t most)
 {
-    void *got = mmap((void *)base, HEAP_SIZE, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-    if (got != (void *)base) die("fgc-build: the address range of the heap is taken\n");
-    madvise(got, HEAP_SIZE, MADV_NOHUGEPAGE);
-    limit = base + HEAP_SIZE;
+    void *want = (void *)base, *got = MAP_FAILED;
+    size_t n = most;
+    for (; n >= HEAP_LEAST; n /= 2) {
+        got = mmap(want, n, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+        if (got != MAP_FAILED || errno != ENOMEM) break;
+    }
+    if (got == MAP_FAILED && errno == ENOMEM)
+        die("fgc-build: there is no address space for 256 MiB of heap (ulimit -v)\n");
+    if (got != want) die("fgc-build: the address range of the heap is taken\n");
+    madvise(got, n, MADV_NOHUGEPAGE);
+    limit = base + n;
 }
 
 /* What the process needs before it enters a world lies in a heap of its own. */
 static void first_use(void)
 {
-    map_heap(HEAP_BASE(WORLD_ZERO) + HEAP_SIZE);
+    map_heap(HEAP_BASE(WORLD_ZERO) + HEAP_SIZE, HEAP_SIZE / 8);
     uintptr_t zero = 0;
     atomic_compare_exchange_strong(&next, &zero, HEAP_BASE(WORLD_ZERO) + HEAP_SIZE);
 }
 
 void heap_enter(enum world world)
 {
-    map_heap(HEAP_BASE(world));
+    map_heap(HEAP_BASE(world), HEAP_SIZE);
     fill = HEAP_FILL(world);
     atomic_store(&next, HEAP_BASE(world) + HEAP_START(world));
 }

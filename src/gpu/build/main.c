@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -89,6 +90,7 @@ static struct child start_child(struct work *w, enum world world, unsigned limit
     if (pipe(ends) != 0) return c;
     c.pid = fork();
     if (c.pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
         close(ends[0]);
         w->out = ends[1];
         alarm(limit_s);
