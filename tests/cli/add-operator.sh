@@ -12,7 +12,7 @@ fail() { echo "FAIL $*"; echo "$passed passed, 1 failed, 0 skipped"; exit 1; }
 pass() { passed=$((passed + 1)); }
 
 mkdir "$work/tree" "$work/build"
-(cd "$top" && tar -cf - --exclude=./.git --exclude='./build*' --exclude=./deps --exclude=./autom4te.cache . ) |
+(cd "$top" && tar -cf - --exclude=./.git --exclude='./build*' --exclude='./deps*' --exclude=./autom4te.cache . ) |
     tar -xf - -C "$work/tree"
 [ -f "$work/tree/build-aux/install-sh" ] || cp -R "$top/build-aux" "$work/tree/"
 chmod -R u+w "$work/tree"
