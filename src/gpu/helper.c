@@ -68,6 +68,7 @@ static bool start(struct session *s, struct helper *h)
     close(out[1]);
     close(err[1]);
     h->in = in[1];
+    fcntl(h->in, F_SETFL, O_NONBLOCK); /* a helper that does not read must not hold us up */
     h->out = out[0];
     h->err = err[0];
     if (h->pid > 0) setpgid(h->pid, h->pid);
@@ -94,7 +95,7 @@ static bool talk(struct helper *h, const char *request, int64_t deadline, struct
         if (p[0].fd >= 0 && p[0].revents) {
             ssize_t k = write(h->in, request + put, n - put);
             if (k > 0) put += (size_t)k;
-            if ((k < 0 && errno != EINTR) || put == n) {
+            if ((k < 0 && errno != EINTR && errno != EAGAIN) || put == n) {
                 close(h->in);
                 h->in = p[0].fd = -1;
             }
