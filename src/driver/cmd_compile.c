@@ -32,6 +32,11 @@ static bool check_launcher_options(struct session *s, const struct options *o)
              o->launcher);
         return false;
     }
+    if (o->launcher && (strpbrk(base_name(o->launcher), "\"\\\r\n") || strstr(o->launcher, "??"))) {
+        diag(s, DIAG_usage, NO_SPAN,
+             "the launcher's name stands in an #include, where quotes, backslashes and '?\?' cannot");
+        return false;
+    }
     if (!o->launcher && (o->launcher_main || o->launcher_plan)) {
         diag(s, DIAG_usage, NO_SPAN, "--%s needs --launcher",
              o->launcher_main ? "launcher-main" : "launcher-plan");

@@ -43,11 +43,25 @@ static void check_fields(struct writer *w, const struct plan_graph *g)
     }
 }
 
+/* Length of a character that turns the direction of text, which compilers warn of; 0: another. */
+static size_t direction_mark(const char *text)
+{
+    const unsigned char *u = (const unsigned char *)text;
+    if (u[0] == 0xd8 && u[1] == 0x9c) return 2;
+    if (u[0] != 0xe2 || (u[1] != 0x80 && u[1] != 0x81)) return 0;
+    bool mark = u[1] == 0x80 ? u[2] == 0x8e || u[2] == 0x8f || (u[2] >= 0xaa && u[2] <= 0xae)
+                             : u[2] >= 0xa6 && u[2] <= 0xa9;
+    return mark ? 3 : 0;
+}
+
 /* Text for a comment: what would end it, or begin a trigraph or a line splice, is broken up. */
-static void put_comment(struct buf *b, const char *text)
+void emit_comment(struct buf *b, const char *text)
 {
     for (; *text; text++) {
-        if (text[0] == '*' && text[1] == '/')
+        size_t mark = direction_mark(text);
+        if (mark)
+            text += mark - 1;
+        else if (text[0] == '*' && text[1] == '/')
             buf_puts(b, "* ");
         else if ((text[0] == '?' && text[1] == '?') || (text[0] == '/' && text[1] == '*'))
             buf_printf(b, "%c ", text[0]);
@@ -94,7 +108,7 @@ static void put_field_comment(struct writer *w, const struct plan_graph *g, size
     if (!read) buf_puts(h, ", not read");
     if (t->doc) {
         buf_puts(h, ": ");
-        put_comment(h, t->doc);
+        emit_comment(h, t->doc);
     }
     buf_puts(h, " */\n");
 }
@@ -200,7 +214,7 @@ static void header_graph(struct writer *w, const struct plan_graph *g)
     buf_printf(h, "/* ---- graph %s", g->name);
     if (g->doc) {
         buf_puts(h, ": ");
-        put_comment(h, g->doc);
+        emit_comment(h, g->doc);
     }
     buf_puts(h, " */\n\n");
     for (size_t i = 0; i < g->variants.n; i++) {

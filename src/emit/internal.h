@@ -20,6 +20,8 @@ const char *emit_identifier(struct writer *w, const char *name);
 const char *emit_parameter(struct writer *w, const char *name);
 /* "S=512,T=bf16" -> "_S_512_T_bf16"; "" -> "". */
 const char *emit_suffix(struct writer *w, const struct plan_variant *v);
+/* Text inside a block comment, which it cannot end. */
+void emit_comment(struct buf *b, const char *text);
 /* A C string literal, quotes and all. */
 void emit_string(struct buf *b, const char *text);
 

@@ -279,28 +279,27 @@ static bool sizes_fit(struct writer *w)
     return false;
 }
 
+static void put_title(struct writer *w)
+{
+    int64_t v = w->p->cudnn_version;
+    buf_printf(w->c, "/* Made by fgc %s from a plan for ", w->p->fgc_version);
+    emit_comment(w->c, w->p->target.name);
+    buf_printf(w->c, " and cuDNN %" PRId64 ".%" PRId64 ".%" PRId64 ".\n *\n", v / 10000,
+               v / 100 % 100, v % 100);
+    buf_puts(w->c, " * fgc's text in this file is 0BSD: use it as you like, without any warranty.\n"
+                   " * The plan's bytes come from cuDNN and are under NVIDIA's terms.\n"
+                   " * Needs libcudnn and libcudart: cc file.c -lcudnn -lcudart -lm. */\n");
+}
+
 bool emit_launcher(struct session *s, const struct plan *p, const struct emit_options *o,
                    struct buf *c_file, struct buf *h_file)
 {
-    struct writer w = {.s = s,
-                       .p = p,
-                       .o = o,
-                       .c = c_file,
-                       .h = h_file,
-                       .taken = map_new(s->arena),
-                       .macros = map_new(s->arena),
-                       .ok = true};
+    struct writer w = {.s = s, .p = p, .o = o, .c = c_file, .h = h_file, .ok = true};
+    w.taken = map_new(s->arena);
+    w.macros = map_new(s->arena);
     if (!sizes_fit(&w)) return false;
     emit_header(&w);
-    buf_printf(c_file,
-               "/* Made by fgc %s from a plan for %s and cuDNN %" PRId64 ".%" PRId64 ".%" PRId64
-               ".\n"
-               " *\n * fgc's text in this file is 0BSD: use it as you like, without any warranty. "
-               "The plan's bytes come from cuDNN\n"
-               " * and are under NVIDIA's terms. Needs libcudnn and libcudart: cc file.c -lcudnn "
-               "-lcudart -lm. */\n",
-               p->fgc_version, p->target.name, p->cudnn_version / 10000,
-               p->cudnn_version / 100 % 100, p->cudnn_version % 100);
+    put_title(&w);
     buf_printf(c_file, "#include \"%s\"\n\n", o->header_name);
     if (o->plan_file) {
         buf_puts(c_file, "#ifndef FGC_PLAN_FILE\n#define FGC_PLAN_FILE ");
@@ -310,12 +309,9 @@ bool emit_launcher(struct session *s, const struct plan *p, const struct emit_op
     put_runtime(&w, "run.c");
     put_runtime(&w, "graph.c");
     put_runtime(&w, o->plan_file ? "plan_beside.c" : "plan_inside.c");
-    buf_puts(c_file,
-             "\n/* ---- tables "
-             "--------------------------------------------------------------------------- */\n\n");
+    buf_puts(c_file, "\n/* ---- tables ---------------------------------------------- */\n\n");
     for (size_t i = 0; i < p->graphs.n; i++) graph_tables(&w, &p->graphs.at[i], i);
-    buf_puts(c_file, "/* ---- the header's functions "
-                     "------------------------------------------------------------- */\n\n");
+    buf_puts(c_file, "/* ---- the header's functions ------------------------------ */\n\n");
     for (size_t i = 0; i < p->graphs.n; i++) graph_functions(&w, &p->graphs.at[i], i);
     if (o->with_main) {
         buf_puts(c_file, "static const struct fgc_family *const fgc_families[] = {");

@@ -605,5 +605,6 @@ int main(int argc, char **argv)
     test_failures();
     fake_finish();
     printf("%d passed, %d failed\n", n_passed, n_failed);
+    fflush(stdout); /* a leak ends the program before exit does */
     return n_failed != 0;
 }

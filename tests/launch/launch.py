@@ -27,7 +27,7 @@ NAMES = ("create workspace_bytes run destroy error_string graph_create graph_upd
 
 ODD = """
 # a doc that ends comments: */ and /* opens, ??/
-# a \\ backslash, "quotes", %%s %%d, // and a trigraph ??/
+# turned \u202e text \u2067, a \\ backslash, "quotes", %%s %%d, // and a trigraph ??/
 graph %(graph)s() {
     # ends */ here ??/ and \\
     input %(inputs)s : f32[4, 64]
@@ -437,6 +437,18 @@ class Tests:
             notes.remove("SUPPORTS_CUDA_GRAPH_NATIVE_API")
             self.checks("captured", g, g["variants"][0], plan)
 
+    def file_names(self):
+        at = os.path.join(self.folder, "files")
+        os.makedirs(at)
+        write(os.path.join(at, "x.fg"), SPECS["several"])
+        for name in ('a"b.c', "a\\b.c", "a\nb.c", "a??/b.c"):
+            _, err = run([FGC, "x.fg", "-q", "--launcher", name], at, want=2)
+            if "#include" not in err or os.listdir(at) != ["x.fg"]:
+                raise Failure(err)
+        run([FGC, "x.fg", "-q", "--launcher", "1 a-b'é.c"], at)
+        for c in COMPILERS.values():
+            run([*c, *WARN, "-isystem", self.include, "-c", "1 a-b'é.c", "-o", "/dev/null"], at)
+
     def values(self):
         runtime, program = os.path.join(TOP, "src", "runtime", "run.c"), os.path.join(self.folder, "values")
         run(["gcc", "-std=gnu11", "-O1", *SAN, "-Wall", "-Wextra", "-Wno-unused-function", f'-DRUNTIME="{runtime}"', "-isystem", self.include,
@@ -527,7 +539,7 @@ def main():
                 print("\n".join(lines), end="\n" if lines else "")
                 total = [a + b for a, b in zip(total, counts)]
         extra = [("beside", lambda: tests.beside("variants")), ("colliding", tests.colliding), ("macros", tests.macros), ("values", tests.values),
-                 ("captured", tests.captured)]
+                 ("captured", tests.captured), ("file names", tests.file_names)]
         for what, job in [e for e in extra if not sys.argv[1:] or e[0] in sys.argv[1:]]:
             try:
                 job()
