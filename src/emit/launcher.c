@@ -279,6 +279,38 @@ static bool sizes_fit(struct writer *w)
     return false;
 }
 
+/* One args struct serves all variants of a graph, one plan each; a plan file may say otherwise. */
+static bool same_interface(const struct plan_variant *a, const struct plan_variant *b)
+{
+    if (b->steps.n != 1 || a->tensors.n != b->tensors.n || a->params.n != b->params.n) return false;
+    for (size_t i = 0; i < a->tensors.n; i++)
+        if (strcmp(a->tensors.at[i].name, b->tensors.at[i].name) != 0 ||
+            a->tensors.at[i].role != b->tensors.at[i].role)
+            return false;
+    for (size_t i = 0; i < a->params.n; i++) {
+        const struct graph_param *p = &a->params.at[i], *q = &b->params.at[i];
+        if (strcmp(p->name, q->name) != 0 || p->is_type != q->is_type ||
+            p->is_variant != q->is_variant)
+            return false;
+    }
+    return true;
+}
+
+static bool interfaces_agree(struct writer *w)
+{
+    for (size_t i = 0; i < w->p->graphs.n; i++) {
+        const struct plan_graph *g = &w->p->graphs.at[i];
+        for (size_t k = 0; k < g->variants.n; k++)
+            if (!same_interface(&g->variants.at[0], &g->variants.at[k])) {
+                diag(w->s, DIAG_plan, NO_SPAN,
+                     "variants of graph '%s' differ in tensors or parameters, or run several plans",
+                     g->name);
+                return false;
+            }
+    }
+    return true;
+}
+
 static void put_title(struct writer *w)
 {
     int64_t v = w->p->cudnn_version;
@@ -297,7 +329,7 @@ bool emit_launcher(struct session *s, const struct plan *p, const struct emit_op
     struct writer w = {.s = s, .p = p, .o = o, .c = c_file, .h = h_file, .ok = true};
     w.taken = map_new(s->arena);
     w.macros = map_new(s->arena);
-    if (!sizes_fit(&w)) return false;
+    if (!interfaces_agree(&w) || !sizes_fit(&w)) return false;
     emit_header(&w);
     put_title(&w);
     buf_printf(c_file, "#include \"%s\"\n\n", o->header_name);
