@@ -11,16 +11,18 @@ static void set_numbers(struct lowering *l, struct desc *conv, enum desc_attr_id
     desc_set_list(l->arena, conv, id, attr->n, attr->list);
 }
 
-/* Convolution engines copy x and w in blocks of 4 bytes at least, whatever alignment the descriptors
- * declare: 2 bytes off they compute with other elements, without a word (measured on an H200, cuDNN 9.19). */
+/* Convolution engines copy x and w in blocks of 4 bytes at least, whatever alignment the
+ * descriptors declare: 2 bytes off they compute with other elements, without a word (measured on an
+ * H200, cuDNN 9.19). */
 static bool four_byte_operands(struct lowering *l, const struct op *op)
 {
     for (int k = 0; k < 2; k++) {
         const struct value *v = op->in[k];
         if (v->align >= 4 || !v->name) continue;
-        struct diag *d = diag(l->session, DIAG_no_lowering, op->span,
-                              "no cuDNN engine takes this 'conv': '%s' is aligned to %lld byte%s only",
-                              v->name, (long long)v->align, v->align == 1 ? "" : "s");
+        struct diag *d = diag(
+            l->session, DIAG_no_lowering, op->span,
+            "no cuDNN engine takes this 'conv': '%s' is aligned to %lld byte%s only", v->name,
+            (long long)v->align, v->align == 1 ? "" : "s");
         diag_hint(l->session, d, "declare align(4) or more, and keep it");
         return false;
     }

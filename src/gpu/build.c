@@ -57,9 +57,9 @@ static bool reads_f32(const struct desc_graph *g)
     return false;
 }
 
-/* cuDNN 9.19's cuBLASLt engine takes matmul, bias and a RELU or GELU, but drops the RELU's clips and slope without
- * a word and computes GELU by its tanh approximation (measured on an H200). True when a graph has such an
- * operator. */
+/* cuDNN 9.19's cuBLASLt engine takes matmul, bias and a RELU or GELU, but drops the RELU's clips
+ * and slope without a word and computes GELU by its tanh approximation (measured on an H200). True
+ * when a graph has such an operator. */
 static bool beyond_cublaslt(const struct desc_graph *g)
 {
     for (size_t i = 0; i < g->descs.n; i++) {
@@ -69,7 +69,8 @@ static bool beyond_cublaslt(const struct desc_graph *g)
         const struct desc_attr *upper = desc_get(d, DESC_ATTR_POINTWISE_RELU_UPPER_CLIP);
         const struct desc_attr *slope = desc_get(d, DESC_ATTR_POINTWISE_RELU_LOWER_CLIP_SLOPE);
         if (mode && strcmp(mode->word, "GELU_FWD") == 0) return true;
-        if ((lower && lower->r[0] != 0) || (upper && upper->r[0] < 3e38) || (slope && slope->r[0] != 0))
+        if ((lower && lower->r[0] != 0) || (upper && upper->r[0] < 3e38) ||
+            (slope && slope->r[0] != 0))
             return true;
     }
     return false;

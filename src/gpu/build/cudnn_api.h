@@ -8,10 +8,11 @@
 
 #include "desc/desc.h"
 
-#define CUDNN_FUNCTIONS(F)                                                               \
-    F(cudnnGetVersion)                                                                   \
-    F(cudnnGetErrorString) F(cudnnGetLastErrorString) F(cudnnSetCallback) F(cudnnCreate) \
-        F(cudnnDestroy) F(cudnnBackendCreateDescriptor) F(cudnnBackendDestroyDescriptor) \
+#define CUDNN_FUNCTIONS(F)                                                        \
+    F(cudnnGetVersion)                                                            \
+    F(cudnnGetErrorString)                                                        \
+    F(cudnnGetLastErrorString) F(cudnnSetCallback) F(cudnnCreate) F(cudnnDestroy) \
+        F(cudnnBackendCreateDescriptor) F(cudnnBackendDestroyDescriptor)          \
             F(cudnnBackendSetAttribute) F(cudnnBackendGetAttribute) F(cudnnBackendFinalize)
 
 /* Everything the helper has opened. One object, passed down. */

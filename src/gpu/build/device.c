@@ -7,8 +7,9 @@
 #define DRIVER_FUNCTIONS(F)                                                       \
     F(cuInit)                                                                     \
     F(cuDriverGetVersion)                                                         \
-    F(cuDeviceGetCount) F(cuDeviceGet) F(cuDeviceGetName) F(cuDeviceGetAttribute) \
-        F(cuDeviceTotalMem) F(cuGetErrorName)
+    F(cuDeviceGetCount)                                                           \
+    F(cuDeviceGet) F(cuDeviceGetName) F(cuDeviceGetAttribute) F(cuDeviceTotalMem) \
+        F(cuGetErrorName)
 /* cuda.h maps names to versioned ones by macros; the strings below go through them too. */
 #define STRING(x) STRING_(x)
 #define STRING_(x) #x

@@ -56,9 +56,10 @@ static void map_heap(uintptr_t base, size_t most)
 /* What the process needs before it enters a world lies in a heap of its own. */
 static void first_use(void)
 {
-    map_heap(HEAP_BASE(WORLD_ZERO) + HEAP_SIZE, HEAP_SIZE / 8);
-    uintptr_t zero = 0;
-    atomic_compare_exchange_strong(&next, &zero, HEAP_BASE(WORLD_ZERO) + HEAP_SIZE);
+    enum world world = layout_world();
+    uintptr_t base = HEAP_BASE(world) + HEAP_SIZE, zero = 0;
+    map_heap(base, HEAP_SIZE / 8);
+    atomic_compare_exchange_strong(&next, &zero, base + HEAP_START(world));
 }
 
 void heap_enter(enum world world)

@@ -11,16 +11,30 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-enum { MAX_MAPPINGS = 4096, USUAL_STACK = 8 << 20 };
+enum { MAX_MAPPINGS = 4096 };
+
+enum world layout_world(void)
+{
+    struct rlimit stack;
+    bool other = getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur == STACK_LIMIT(WORLD_OTHER);
+    return other ? WORLD_OTHER : WORLD_ZERO;
+}
 
 /* Without a limit of the stack the kernel lays libraries out bottom up. True when the limit was
  * changed. */
 static bool usual_stack(void)
 {
     struct rlimit stack;
-    if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur <= USUAL_STACK) return false;
-    stack.rlim_cur = USUAL_STACK;
+    if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur <= STACK_LIMIT(WORLD_ZERO))
+        return false;
+    stack.rlim_cur = STACK_LIMIT(WORLD_ZERO);
     return setrlimit(RLIMIT_STACK, &stack) == 0;
+}
+
+static void start_again(char **argv)
+{
+    char *none[] = {NULL};
+    execve("/proc/self/exe", argv, none);
 }
 
 void layout_fix_process(char **argv, const char **why)
@@ -28,14 +42,24 @@ void layout_fix_process(char **argv, const char **why)
     *why = NULL;
     int now = personality(0xffffffff);
     bool fixed = now >= 0 && (now & ADDR_NO_RANDOMIZE);
-    if (!usual_stack() && fixed) return;
+    if (fixed && (layout_world() == WORLD_OTHER || !usual_stack())) return;
+    usual_stack();
     if (now < 0 || personality((unsigned long)now | ADDR_NO_RANDOMIZE) < 0) {
         *why = "address randomisation cannot be turned off (personality is refused)";
         return;
     }
-    char *none[] = {NULL};
-    execve("/proc/self/exe", argv, none);
+    start_again(argv);
     *why = "the helper cannot start itself again (/proc is not there)";
+}
+
+void layout_start_other(void)
+{
+    struct rlimit stack;
+    char *argv[] = {(char *)"fgc-build", NULL};
+    if (getrlimit(RLIMIT_STACK, &stack) != 0) return;
+    stack.rlim_cur = STACK_LIMIT(WORLD_OTHER);
+    if (stack.rlim_max < stack.rlim_cur) stack.rlim_max = stack.rlim_cur; /* for those who may */
+    if (setrlimit(RLIMIT_STACK, &stack) == 0) start_again(argv);
 }
 
 size_t layout_mappings(struct mapping *out, size_t most, bool files)
@@ -69,7 +93,7 @@ bool layout_reserve(const char **why)
     static struct mapping maps[MAX_MAPPINGS];
     open_system_libraries();
     size_t n = layout_mappings(maps, MAX_MAPPINGS, false);
-    uintptr_t at = LIBRARY_CEILING;
+    uintptr_t at = LIBRARY_CEILING(layout_world());
     for (size_t i = 0; i <= n; i++) {
         uintptr_t from = i < n ? maps[i].from : at, to = i < n ? maps[i].to : at;
         if (to <= at) continue;

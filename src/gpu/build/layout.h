@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/resource.h>
 
 #define HEAP_SIZE ((size_t)32 << 30) /* address space only; pages come when touched */
 #define STACK_SIZE ((size_t)16 << 20)
@@ -24,13 +25,20 @@ enum world { WORLD_ZERO, WORLD_OTHER };
 #define HEAP_START(world) ((world) == WORLD_ZERO ? (uintptr_t)0 : (uintptr_t)0x13579bd0)
 #define HEAP_FILL(world) ((world) == WORLD_ZERO ? 0x00 : 0xa5)
 #define STACK_BASE(world) ((uintptr_t)((world) == WORLD_ZERO ? 0x5d4d9a000000 : 0x6b83c3575000))
+#define LIBRARY_CEILING(world) \
+    ((uintptr_t)((world) == WORLD_ZERO ? 0x7d4db0000000 : 0x6d29a1000000))
+/* The stack's limit moves what the kernel maps: system libraries lie lower by so much in the other
+ * world. */
+#define STACK_LIMIT(world) ((rlim_t)((world) == WORLD_ZERO ? 8 << 20 : 0x12359abcd000))
 #define STACK_UNUSED(world) ((size_t)((world) == WORLD_ZERO ? 0 : 0xbd0))
-#define LIBRARY_CEILING ((uintptr_t)0x7d4db0000000) /* some 600 MB of libraries: down to 0x8a... \
-                                                     */
 
+/* The world that this process was started for. */
+enum world layout_world(void);
 /* Turns address randomisation off and starts the program again, once. On failure *why says which
  * step the kernel refused, and the run goes on without. */
 void layout_fix_process(char **argv, const char **why);
+/* Starts this program again, for the other world. Does not return when it succeeds. */
+void layout_start_other(void);
 /* Opens the system libraries that cuDNN needs, then takes every free range above the ceiling, so
  * that what is opened from now on lies below it. */
 bool layout_reserve(const char **why);

@@ -37,15 +37,21 @@ struct work {
     int out;
 };
 
-static void write_json(int fd, const json_t *j)
+static bool put_json(int fd, const json_t *j)
 {
     char *text = json_dumps(j, JSON_COMPACT);
     for (size_t n = strlen(text), put = 0; put < n;) {
         ssize_t k = write(fd, text + put, n - put);
         if (k < 0 && errno == EINTR) continue;
-        if (k <= 0) _exit(71);
+        if (k <= 0) return false;
         put += (size_t)k;
     }
+    return true;
+}
+
+static void write_json(int fd, const json_t *j)
+{
+    if (!put_json(fd, j)) _exit(71);
 }
 
 static void do_work(void *data)
@@ -102,6 +108,33 @@ static struct child start_child(struct work *w, enum world world, unsigned limit
     return c;
 }
 
+/* The same plan by this program started again for the other world; its answer is a whole reply. */
+static struct child start_other(const json_t *request, const json_t *config, unsigned limit_s)
+{
+    struct child c = {.pid = -1, .limit_s = limit_s};
+    int in[2], out[2];
+    if (pipe(in) != 0 || pipe(out) != 0) return c;
+    c.pid = fork();
+    if (c.pid == 0) {
+        dup2(in[0], STDIN_FILENO);
+        dup2(out[1], STDOUT_FILENO);
+        for (int fd = 3; fd < 64; fd++) close(fd);
+        layout_start_other();
+        _exit(1);
+    }
+    close(in[0]);
+    close(out[1]);
+    json_t *one = json_copy((json_t *)request);
+    json_object_set_new(one, "what", json_string("one"));
+    json_object_set(one, "engine", json_object_get(config, "engine"));
+    json_object_set(one, "knobs", json_object_get(config, "knobs"));
+    put_json(in[1], one); /* one that cannot start gives no answer, which is noticed */
+    close(in[1]);
+    json_decref(one);
+    c.from = out[0];
+    return c;
+}
+
 /* The child's answer; a crash or a hang becomes a status. */
 static json_t *finish_child(struct child c)
 {
@@ -140,7 +173,8 @@ static const char *barred(const json_t *request, const json_t *config)
     json_t *behavior = json_object_get(config, "behavior");
     json_array_foreach(behavior, i, note) {
         if (strcmp(json_string_value(note), "CUBLASLT_DEPENDENCY") != 0) continue;
-        if (flag(request, "exact_f32")) /* measured on an H200: it says nothing of TF32 and uses it */
+        if (flag(request,
+                 "exact_f32")) /* measured on an H200: it says nothing of TF32 and uses it */
             return "cuBLASLt rounds f32 operands to TF32, which the specification does not allow";
         if (flag(request, "no_cublaslt"))
             return "cuBLASLt drops a relu's clips and slope, and approximates gelu";
@@ -161,15 +195,20 @@ static bool is_compiled(const json_t *config)
  * in two worlds at once, to tell what is of the plan from what lay in memory. A real device's
  * context does not go well with another stack in another process (cudnnCreate fails there), and
  * nobody promises the bytes of its plans: that work is done here. */
-static json_t *build_plan(struct work *w, unsigned limit_s)
+static json_t *build_plan(struct work *w, const json_t *request, unsigned limit_s)
 {
     if (w->b->host) return on_device(w);
-    bool twice = is_compiled(w->config);
-    struct child first = start_child(w, WORLD_ZERO, limit_s), second = {.pid = -1};
-    if (twice) second = start_child(w, WORLD_OTHER, limit_s);
+    enum world world = layout_world();
+    bool twice = world == WORLD_ZERO && is_compiled(w->config);
+    struct child first = start_child(w, world, limit_s), second = {.pid = -1};
+    if (twice) second = start_other(request, w->config, limit_s);
     json_t *one = finish_child(first), *other = twice ? finish_child(second) : NULL;
+    if (world == WORLD_OTHER) return one;
     const char *plan = json_string_value(json_object_get(one, "plan"));
-    const char *theirs = json_string_value(json_object_get(other, "plan"));
+    json_t *there = json_array_get(json_object_get(other, "candidates"), 0);
+    if (twice && !there) /* a hard limit of the stack: the libraries stay, all else moves */
+        there = finish_child(start_child(w, WORLD_OTHER, limit_s));
+    const char *theirs = json_string_value(json_object_get(there, "plan"));
     if (!plan || (!twice && !strstr(plan, "\"rawData\""))) return one;
     char *mine = arena_strdup(w->c->arena, plan);
     if (theirs && scrub_compare(w->c->arena, mine, theirs))
@@ -179,13 +218,21 @@ static json_t *build_plan(struct work *w, unsigned limit_s)
     return one;
 }
 
+/* Not on the stack that the kernel gave, which lies alike in both worlds. */
+static struct work *new_work(struct cudnn *c, struct build *b, const json_t *config)
+{
+    struct work *w = NEW(c->arena, struct work);
+    *w = (struct work){.c = c, .b = b, .config = config};
+    return w;
+}
+
 static json_t *candidate(struct cudnn *c, struct build *b, const json_t *request, json_t *config)
 {
     const char *why = barred(request, config);
     unsigned limit = (unsigned)json_integer_value(json_object_get(request, "time_limit_s"));
-    struct work w = {.c = c, .b = b, .config = config};
+    struct work *w = new_work(c, b, config);
     json_t *one = why ? json_pack("{s:s, s:[s]}", "status", "notes", "reasons", why)
-                      : build_plan(&w, limit ? limit : 300);
+                      : build_plan(w, request, limit ? limit : 300);
     json_object_update(one, config);
     return one;
 }
@@ -210,8 +257,8 @@ static void build_plans(struct cudnn *c, struct build *b, const json_t *request,
                                    json_object_get(request, "knobs"), "numerical", "behavior"),
                          "refusals");
     } else {
-        struct work w = {.c = c, .b = b};
-        list = b->host ? on_device(&w) : finish_child(start_child(&w, WORLD_ZERO, 300));
+        struct work *w = new_work(c, b, NULL);
+        list = b->host ? on_device(w) : finish_child(start_child(w, WORLD_ZERO, 300));
     }
     if (json_object_get(list, "status")) {
         const char *why = json_string_value(json_array_get(json_object_get(list, "reasons"), 0));
@@ -265,16 +312,17 @@ static void serve(struct cudnn *c, const json_t *request, json_t *reply)
         device_dump(c, reply);
         return;
     }
-    struct build b = {
+    struct build *b = NEW(c->arena, struct build);
+    *b = (struct build){
         .target = text_of(request, "target"), .host = flag(request, "host"), .workspace_limit = -1};
-    b.graph = desc_read(c->arena, tree, strlen(tree), &why);
-    if (!b.graph) {
+    b->graph = desc_read(c->arena, tree, strlen(tree), &why);
+    if (!b->graph) {
         json_object_set_new(reply, "error", json_sprintf("the request's descriptor tree: %s", why));
         return;
     }
     json_t *limit = json_object_get(request, "workspace_limit");
-    if (limit) b.workspace_limit = json_integer_value(limit);
-    build_plans(c, &b, request, reply);
+    if (limit) b->workspace_limit = json_integer_value(limit);
+    build_plans(c, b, request, reply);
 }
 
 int main(int argc, char **argv)
@@ -288,7 +336,10 @@ int main(int argc, char **argv)
         write_json(STDOUT_FILENO, json_pack("{s:s}", "error", "the request is not JSON"));
         return 0;
     }
-    struct cudnn c = {.arena = arena_new()};
+    struct arena *arena = arena_new();
+    struct cudnn *c = NEW(arena, struct cudnn); /* not on the stack that the kernel gave */
+    c->arena = arena;
+    signal(SIGPIPE, SIG_IGN);
     bool ok = true;
     if (!flag(request, "host")) {
         ok = open_standin(reply);
@@ -296,8 +347,8 @@ int main(int argc, char **argv)
     }
     json_object_set_new(reply, "reproducible", json_boolean(why == NULL && !flag(request, "host")));
     if (why) json_object_set_new(reply, "not_reproducible_why", json_string(why));
-    bool opened = ok && libraries_open(&c, request, reply);
-    if (opened || (ok && strcmp(text_of(request, "what"), "probe") == 0)) serve(&c, request, reply);
+    bool opened = ok && libraries_open(c, request, reply);
+    if (opened || (ok && strcmp(text_of(request, "what"), "probe") == 0)) serve(c, request, reply);
     write_json(STDOUT_FILENO, reply);
     _exit(0);
 }
