@@ -116,6 +116,7 @@ static struct child start_other(const json_t *request, const json_t *config, uns
     if (pipe(in) != 0 || pipe(out) != 0) return c;
     c.pid = fork();
     if (c.pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
         dup2(in[0], STDIN_FILENO);
         dup2(out[1], STDOUT_FILENO);
         for (int fd = 3; fd < 64; fd++) close(fd);
