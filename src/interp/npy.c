@@ -43,7 +43,9 @@ static bool read_shape(const char *p, struct header *h)
 {
     if (*p++ != '(') return false;
     while (h->rank < 32) {
-        p += strspn(p, " ,");
+        p += strspn(p, " ");
+        if (h->rank > 0 && *p != ',' && *p != ')') return false;
+        if (h->rank > 0 && *p == ',') p += 1 + strspn(p + 1, " ");
         if (*p == ')') return true;
         if (!isdigit((unsigned char)*p)) return false;
         int64_t v = 0;
@@ -77,6 +79,8 @@ static bool read_header(struct session *s, struct arena *a, const char *path, co
     if (word >= sizeof h->descr) return refuse(s, path, "its element type is not one of fg");
     memcpy(h->descr, descr + 1, word);
     h->fortran = strncmp(order, "True", 4) == 0;
+    if (!h->fortran && strncmp(order, "False", 5) != 0)
+        return refuse(s, path, "its fortran_order is neither True nor False");
     if (!read_shape(shape, h)) return refuse(s, path, "its shape is not a list of sizes");
     h->data = at + len;
     return true;

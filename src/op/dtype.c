@@ -122,8 +122,10 @@ double dtype_round(enum dtype t, double x)
     }
     case DT_e8m0: {
         if (isnan(x) || x <= 0) return NAN;
-        double e = nearbyint(log2(x));
-        return ldexp(1.0, (int)(e < -127 ? -127 : e > 127 ? 127 : e));
+        if (x >= 0x1p127) return 0x1p127;
+        if (x <= 0x1p-127) return 0x1p-127;
+        int e = spacing(0, -127, x); /* nearest in value, not in the exponent */
+        return ldexp(nearbyint(ldexp(x, -e)), e);
     }
     case DT_i64: {
         double r = round_int(x, -0x1p63, 0x1p63);
@@ -202,7 +204,8 @@ void dtype_store(enum dtype t, void *data, int64_t i, double x)
 
 double dtype_ulp(enum dtype t, double x)
 {
-    if (dtypes[t].klass != DTC_float || t == DT_e8m0) return 1;
+    if (dtypes[t].klass != DTC_float) return 1;
+    if (t == DT_e8m0) return isnan(x) || x <= 0x1p-127 ? 0x1p-127 : dtype_round(t, x);
     if (!isfinite(x))
         x = is_small(t) ? formats[t].largest : t == DT_f32 ? 0x1.fffffep127 : 0x1p1023;
     if (is_small(t)) {
