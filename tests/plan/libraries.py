@@ -11,6 +11,21 @@ import tempfile
 
 FGC = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else os.environ.get("FGC", "./fgc"))
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+# A cuDNN whose parts do not fit one another: the first descriptor is refused, as cuDNN 9 does it.
+FAKE = r"""
+#include <stddef.h>
+size_t cudnnGetVersion(void) { return VERSION; }
+const char *cudnnGetErrorString(int s) { return s ? "CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH" : "CUDNN_STATUS_SUCCESS"; }
+void cudnnGetLastErrorString(char *text, size_t n) { if (n) *text = 0; }
+int cudnnSetCallback(unsigned mask, void *data, void *f) { (void)mask; (void)data; (void)f; return 0; }
+int cudnnCreate(void **h) { *h = NULL; return 1; }
+int cudnnDestroy(void *h) { (void)h; return 0; }
+int cudnnBackendCreateDescriptor(int type, void **d) { static int it; (void)type; *d = &it; return 0; }
+int cudnnBackendDestroyDescriptor(void *d) { (void)d; return 0; }
+int cudnnBackendSetAttribute(void) { return 0; }
+int cudnnBackendGetAttribute(void) { return 1; }
+int cudnnBackendFinalize(void *d) { (void)d; return MISMATCH; }
+"""
 totals = {"passed": 0, "failed": 0, "skipped": 0}
 
 
@@ -72,10 +87,31 @@ def main():
         little = ("sh", "-c", 'ulimit -v 12000000; exec "$0" "$@"')
         expect("12 GB of address space", compile_example(folder, "linear_amax", pre=little), 0)
         expect("512 MB of address space", compile_example(folder, "linear_amax", pre=("sh", "-c", 'ulimit -v 512000; exec "$0" "$@"')), 3, r"ulimit -v|libcudnn")
+        fakes(folder)
         requirement(folder)
         hidden(folder, nvrtc)
     print(f"{totals['passed']} passed, {totals['failed']} failed, {totals['skipped']} skipped")
     return 1 if totals["failed"] else 0
+
+
+def fakes(folder):
+    """Libraries that open and do not fit: mixed versions are told with both files, old ones with theirs."""
+    source, place = os.path.join(folder, "fake.c"), os.path.join(folder, "fake")
+    os.mkdir(place)
+    with open(source, "w") as f:
+        f.write(FAKE)
+    main_file = os.path.join(place, "libcudnn.so.9")
+    for part in ("graph", "engines_precompiled", "engines_runtime_compiled", "heuristic"):
+        subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-o", f"{place}/libcudnn_{part}.so.9", "/dev/null"], check=True)
+    for version, pieces in ((91900, ("libcudnn_graph.so.9'", "libcudnn_engines_runtime_compiled.so.9'")), (90500, ("cuDNN 9.5.0", re.escape(main_file)))):
+        subprocess.run(["cc", "-shared", "-fPIC", f"-DVERSION={version}", "-DMISMATCH=1002", "-o", main_file, source], check=True)
+        expect(f"a cuDNN {version} that does not fit", compile_example(folder, "linear_amax", "--cudnn", place), 3, "no-cudnn", *pieces)
+        r = run("doctor", "--cudnn", place)
+        expect(f"doctor on it ({version})", (r.returncode, r.stdout, False), 3, "^problem: |\nproblem: ", *pieces)
+    with open(source, "w") as f:
+        f.write("int nothing;\n")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", main_file, source], check=True)
+    expect("a library without cuDNN's functions", compile_example(folder, "linear_amax", "--cudnn", place), 3, "no-cudnn", "lacks 'cudnn")
 
 
 def requirement(folder):

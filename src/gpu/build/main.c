@@ -245,6 +245,33 @@ static bool blas_is_missing(void)
     return !dlopen("libcublasLt.so.13", RTLD_LAZY) && !dlopen("libcublasLt.so.12", RTLD_LAZY);
 }
 
+/* cuDNN compares the versions of these two of its parts when the first descriptor is finalized, and
+ * not before. */
+static void versions_differ(json_t *reply)
+{
+    const char *path = text_of(json_object_get(json_object_get(reply, "found"), "cudnn"), "path");
+    const char *slash = strrchr(path, '/');
+    int n = slash ? (int)(slash - path) : 0;
+    json_object_set_new(
+        reply, "error",
+        json_sprintf("parts of different cuDNN versions: '%.*s/libcudnn_graph.so.9' and "
+                     "'%.*s/libcudnn_engines_runtime_compiled.so.9'",
+                     n, path, n, path));
+}
+
+/* For doctor: finalizes a descriptor that needs no device. */
+static void try_versions(struct cudnn *c, json_t *reply)
+{
+    cudnnBackendDescriptor_t d = NULL;
+    cudnnDataType_t type = CUDNN_DATA_FLOAT;
+    if (c->cudnnBackendCreateDescriptor(CUDNN_BACKEND_MATMUL_DESCRIPTOR, &d) !=
+        CUDNN_STATUS_SUCCESS)
+        return;
+    c->cudnnBackendSetAttribute(d, CUDNN_ATTR_MATMUL_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type);
+    if (c->cudnnBackendFinalize(d) == CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH)
+        versions_differ(reply);
+}
+
 static void build_plans(struct cudnn *c, struct build *b, const json_t *request, json_t *reply)
 {
     const char *what = text_of(request, "what");
@@ -272,7 +299,13 @@ static void build_plans(struct cudnn *c, struct build *b, const json_t *request,
                     : ""));
         return;
     }
-    json_object_set(reply, "refusals", json_object_get(list, "refusals"));
+    json_t *refusals = json_object_get(list, "refusals");
+    if (strcmp(text_of(json_array_get(refusals, 0), "status"), "SUBLIBRARY_VERSION_MISMATCH") ==
+        0) {
+        versions_differ(reply);
+        return;
+    }
+    json_object_set(reply, "refusals", refusals);
     json_t *configs = json_object_get(list, "configs");
     size_t usable = 0;
     json_array_foreach(configs, i, config) usable += barred(request, config) == NULL;
@@ -301,11 +334,12 @@ static bool open_standin(json_t *reply)
     return false;
 }
 
-static void serve(struct cudnn *c, const json_t *request, json_t *reply)
+static void serve(struct cudnn *c, bool opened, const json_t *request, json_t *reply)
 {
     const char *what = text_of(request, "what"), *tree = text_of(request, "tree"), *why = NULL;
     if (strcmp(what, "probe") == 0) {
         libraries_report(reply);
+        if (opened) try_versions(c, reply);
         device_list(reply);
         return;
     }
@@ -349,7 +383,8 @@ int main(int argc, char **argv)
     json_object_set_new(reply, "reproducible", json_boolean(why == NULL && !flag(request, "host")));
     if (why) json_object_set_new(reply, "not_reproducible_why", json_string(why));
     bool opened = ok && libraries_open(c, request, reply);
-    if (opened || (ok && strcmp(text_of(request, "what"), "probe") == 0)) serve(c, request, reply);
+    if (opened || (ok && strcmp(text_of(request, "what"), "probe") == 0))
+        serve(c, opened, request, reply);
     write_json(STDOUT_FILENO, reply);
     _exit(0);
 }

@@ -43,6 +43,7 @@ static void on_message(cudnnSeverity_t severity, void *data, const cudnnDebug_t 
     for (const char *line = message; *line; line += strlen(line) + 1) {
         char *status, *reason;
         if (!split(c->arena, line, &status, &reason)) continue;
+        if (strcmp(status, "SUCCESS") == 0) continue; /* the greeting, kept until a call fails */
         if (!c->status) c->status = status;
         if (!is_call_path(reason) && json_array_size(c->reasons) < MOST_LINES)
             json_array_append_new(c->reasons, json_string(reason));
