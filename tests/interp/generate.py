@@ -343,6 +343,62 @@ attention("empty-rows", 1, 1, 1, 5, 2, 8, "f16", "bottom_right")
 attention("gqa", 1, 8, 2, 3, 3, 16, "bf16", None, 0.25)
 
 
+# ---- answers known beforehand, written as numbers --------------------------------------------------------
+
+
+def known(name, declarations, body, inputs, outputs):
+    """inputs, outputs: name -> (values, type)."""
+    @case(f"known-{name}")
+    def make(draw):
+        draw.inputs.update({n: to_bits(x, dtype) for n, (x, dtype) in inputs.items()})
+        return graph(declarations, *body), {n: to_bits(x, dtype) for n, (x, dtype) in outputs.items()}
+
+
+BESIDE_ONE = 1 + 2.0 ** -12  # TF32 makes 1 of it
+known("f32-conv", ["input  x : f32[1, 8, 4, 4]", "input  w : f32[8, 8, 1, 1]", "output y : f32[1, 8, 4, 4]"], ["y = conv(x, w)"],
+      {"x": (np.full((1, 8, 4, 4), BESIDE_ONE), "f32"), "w": (np.eye(8).reshape(8, 8, 1, 1), "f32")}, {"y": (np.full((1, 8, 4, 4), BESIDE_ONE), "f32")})
+known("f32-matmul", ["input  a : f32[1, 4, 8]", "input  b : f32[1, 8, 8]", "output y : f32[1, 4, 8]"], ["y = matmul(a, b)"],
+      {"a": (np.full((1, 4, 8), BESIDE_ONE), "f32"), "b": (np.eye(8).reshape(1, 8, 8), "f32")}, {"y": (np.full((1, 4, 8), BESIDE_ONE), "f32")})
+# as many channels as columns, no filter: what comes out is where the bias went
+for _layout in ("row_major", "channels_last"):
+    known(f"bias-{_layout}", [f"input  x : f32[1, 3, 4, 4] {_layout}", f"input  w : f32[4, 3, 3, 3] {_layout}", "input  b : f32[1, 4, 1, 1]",
+                              f"output y : f32[1, 4, 4, 4] {_layout}"], ["y = conv(x, w, pad=[1, 1]) + b"],
+          {"x": (np.ones((1, 3, 4, 4)), "f32"), "w": (np.zeros((4, 3, 3, 3)), "f32"), "b": (np.arange(1.0, 5).reshape(1, 4, 1, 1), "f32")},
+          {"y": (np.repeat(np.arange(1.0, 5), 16).reshape(1, 4, 4, 4), "f32")})
+known("int8-groups", ["input  x : i8[1, 4, 1, 1]", "input  w : i8[4, 2, 1, 1]", "output y : i32[1, 4, 1, 1]"], ["y = conv(x, w, groups=2)"],
+      {"x": (np.array([-2, -1, 0, 1]).reshape(1, 4, 1, 1), "i8"), "w": (np.array([1, -1, 2, 0, 3, 1, 4, 2]).reshape(4, 2, 1, 1), "i8")},
+      {"y": (np.array([-1, -4, 1, 2]).reshape(1, 4, 1, 1), "i32")})
+# the squares do not fit f16, the result does
+known("rms-norm", ["input  x : f16[1, 1, 4]", "output y : f16[1, 1, 4]"], ["y = x * rsqrt(reduce(x * x, mode=mean, axes=[2]) + 1.0e-6)"],
+      {"x": (np.full((1, 1, 4), 8192.0), "f16")}, {"y": (np.ones((1, 1, 4)), "f16")})
+ROW = rounded(1000 + 0.001 * np.arange(16), "f32").reshape(1, 1, 16)
+known("layer-norm", ["input  x : f32[1, 1, 16]", "output y : f32[1, 1, 16]"],
+      ["d = x - reduce(x, mode=mean, axes=[2])", "y = d * rsqrt(reduce(d * d, mode=mean, axes=[2]) + 1.0e-5)"],
+      {"x": (ROW, "f32")}, {"y": ((ROW - ROW.mean()) / np.sqrt(ROW.var() + 1e-5), "f32")})
+# zero queries see the mean of their keys, and key j holds j: the answer tells which keys were seen
+for _n, _m, _corner, _rows in ((2, 5, "top_left", (0, 0.5)), (2, 5, "bottom_right", (1.5, 2)), (5, 2, "top_left", (0, 0.5, 0.5, 0.5, 0.5)),
+                               (5, 2, "bottom_right", (0, 0, 0, 0, 0.5)), (1, 4, "top_left", (0,)), (1, 4, "bottom_right", (1.5,))):
+    known(f"causal-{_n}-{_m}-{_corner.replace('_', '-')}",
+          [f"input  q    : f16[1, 1, {_n}, 8]", f"input  k, v : f16[1, 1, {_m}, 8]", f"output o    : f16[1, 1, {_n}, 8]", f"output s    : f32[1, 1, {_n}, 1]"],
+          [f"o, s = sdpa(q, k, v, scale=0.125, mask=causal, align={_corner})"],
+          {"q": (np.zeros((1, 1, _n, 8)), "f16"), "k": (np.ones((1, 1, _m, 8)), "f16"), "v": (np.repeat(np.arange(_m), 8).reshape(1, 1, _m, 8), "f16")},
+          {"o": (np.repeat(_rows, 8).reshape(1, 1, _n, 8), "f16"),
+           "s": (np.array([math.log(s) if s > 0 else -math.inf for s in (min(_m, i + 1 + (_m - _n if _corner == "bottom_right" else 0)) for i in range(_n))])
+                 .reshape(1, 1, _n, 1), "f32")})
+NAN, INF = math.nan, math.inf
+ODD = (NAN, INF, -INF, -0.0, 1.0, NAN)
+for _name, _expression, _y in (("relu", "relu(x)", (NAN, INF, 0, 0, 1, NAN)), ("relu6", "relu(x, upper=6)", (NAN, 6, 0, 0, 1, NAN)),
+                               ("max", "max(x, 0.5)", (0.5, INF, 0.5, 0.5, 1, 0.5)), ("min", "min(x, 0.5)", (0.5, 0.5, -INF, 0, 0.5, 0.5)),
+                               ("select", "select(x < 2, x, 3)", (3, 3, -INF, 0, 1, 3)), ("reciprocal", "1 / x", (NAN, 0, 0, -INF, 1, NAN)),
+                               ("exp", "exp(x)", (NAN, INF, 0, 1, math.e, NAN)), ("tanh", "tanh(x)", (NAN, 1, -1, 0, math.tanh(1), NAN))):
+    known(f"odd-{_name}", ["input  x : f32[1, 1, 6]", "output y : f32[1, 1, 6]"], [f"y = {_expression}"],
+          {"x": (np.array(ODD).reshape(1, 1, 6), "f32")}, {"y": (np.array(_y, dtype=float).reshape(1, 1, 6), "f32")})
+for _mode in ("add", "max", "min", "max_abs"):
+    known(f"odd-reduce-{_mode}", ["input  x : f32[1, 2, 3]", "output y : f32[1, 2, 1]"], [f"y = reduce(x, mode={_mode}, axes=[2])"],
+          {"x": (np.array([1, NAN, 2, -INF, 3, -4.0]).reshape(1, 2, 3), "f32")},
+          {"y": (np.array([NAN, {"add": -INF, "max": 3, "min": -INF, "max_abs": INF}[_mode]]).reshape(1, 2, 1), "f32")})
+
+
 # ---- files --------------------------------------------------------------------------------------------------
 
 
