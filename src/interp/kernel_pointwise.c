@@ -139,7 +139,8 @@ static void run(void *data, int64_t from, int64_t to)
             /* four roundings of f32, and the GPU's functions of a few ulp */
             double scale = fabs(y) > 0 ? fabs(y) : 0;
             out->bound[i] = moved(f, &p, y, bound) + (isfinite(scale) ? 0x1p-21 * scale : 0);
-            if (ops[e->op->id].traits & OPT_cancels && isfinite(p.a)) out->bound[i] += 0x1p-23 * fabs(p.a);
+            if (ops[e->op->id].traits & OPT_cancels && isfinite(p.a))
+                out->bound[i] += 0x1p-23 * fabs(p.a);
         }
     }
 }
