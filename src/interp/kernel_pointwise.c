@@ -125,6 +125,8 @@ static void run(void *data, int64_t from, int64_t to)
             *(k == 0 ? &p.a : k == 1 ? &p.b : &p.c) = e->in[k]->at[at];
             if (e->in[k]->bound) bound[k] = e->in[k]->bound[at];
         }
+        if (ops[e->op->id].traits & OPT_exponential && isfinite(p.a))
+            bound[0] += 0x1p-23 * fabs(p.a);
         double y = f(&p);
         if (e->op->id == OP_cast) y = dtype_round(e->op->out[0]->type, y);
         out->at[i] = y;

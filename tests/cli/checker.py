@@ -111,6 +111,19 @@ def matmul_cases():
     expect("TF32 for f32", False, f, inputs, {"y": (np.matmul(tf32(a), tf32(b)), "f32")})
 
 
+def exponential_cases():
+    text = "fg 1\n\ngraph g() {{\n    input  x : f32[1, 8, 64]\n    output y : f32[1, 8, 64]\n\n    y = {}(x)\n}}\n"
+    x = tensor((1, 8, 64), "f32") * 80
+    x = rounded(x, "f32")
+
+    def power(x, log2e=np.float32(1.44269504)):  # as a GPU does it: 2^(x log2 e), the product rounded
+        return np.exp2(f32(x) * log2e)
+    for name, f in (("exp", lambda e, x: e(x)), ("sigmoid", lambda e, x: 1 / (1 + e(-x))), ("silu", lambda e, x: f32(x) / (1 + e(-x)))):
+        inputs = {"x": (x, "f32")}
+        expect(f"{name} by powers of two, honest", True, text.format(name), inputs, {"y": (f(power, x), "f32")})
+        expect(f"{name}, a constant of 16 bits", False, text.format(name), inputs, {"y": (f(lambda v: power(v, np.float32(1.4426)), x), "f32")})
+
+
 def attend(q, k, v, seen, head):
     o = np.zeros(q.shape[:3] + (v.shape[3],))
     for b, h, i in np.ndindex(*q.shape[:3]):
@@ -148,6 +161,7 @@ def main():
     assert from_bits(to_bits(np.array([1.0]), "bf16"), "bf16")[0] == 1.0
     conv_cases()
     matmul_cases()
+    exponential_cases()
     attention_cases()
     print(f"{totals['passed']} passed, {totals['failed']} failed, 0 skipped")
     return 1 if totals["failed"] else 0
