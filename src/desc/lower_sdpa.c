@@ -85,9 +85,9 @@ static bool refuse(struct lowering *l, const struct op *op, const char *why, con
     return false;
 }
 
-/* Attention engines copy rows in blocks of 16 bytes whatever alignment the descriptors declare: with rows
- * that start elsewhere they read and write wrong elements without a word (measured on an H200, cuDNN
- * 9.19: pointers 2 bytes off, and a row stride of 136 bytes). */
+/* With rows that start elsewhere than at a multiple of 16 bytes, attention engines read and write wrong
+ * elements without a word, whatever alignment the descriptors declare (measured on an H200, cuDNN 9.19:
+ * pointers 2 bytes off, and a row stride of 136 bytes). That they copy in blocks of 16 is inferred. */
 static bool sixteen_byte_rows(struct lowering *l, const struct op *op, const struct value *v)
 {
     const char *name = v->name ? v->name : "a result";

@@ -175,8 +175,9 @@ static const char *barred(const json_t *request, const json_t *config)
     json_t *behavior = json_object_get(config, "behavior");
     json_array_foreach(behavior, i, note) {
         if (strcmp(json_string_value(note), "CUBLASLT_DEPENDENCY") != 0) continue;
-        if (flag(request,
-                 "exact_f32")) /* measured on an H200: it says nothing of TF32 and uses it */
+        /* An f32 matmul made on an H200 came out rounded as TF32 rounds, without a note of it; that
+         * the engine was cuBLASLt's is inferred. */
+        if (flag(request, "exact_f32"))
             return "cuBLASLt rounds f32 operands to TF32, which the specification does not allow";
         if (flag(request, "no_cublaslt"))
             return "cuBLASLt drops a relu's clips and slope, and approximates gelu";
