@@ -35,6 +35,7 @@ rows = []
 
 
 def row(name, ok, detail):
+    detail = re.sub(r"/[^\s'\";]*/fgc-device-[^/\s]+/(?:tmp[^/\s]+/)?", "", detail)  # folders of this run mean nothing later
     with lock:
         rows.append({"name": name, "verdict": {True: "pass", False: "FAIL", None: "skip"}[ok], "detail": detail})
         print(f"{rows[-1]['verdict']:4} {name}: {detail}", flush=True)
