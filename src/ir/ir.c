@@ -171,86 +171,81 @@ static void mark_live(const struct graph *g, struct op **todo, unsigned char *li
     }
 }
 
-/* Keeps the interface and what the remaining ops mention, in the old order. */
-static void compact_values(struct graph *g)
+/* Numbers the ops; true when producers stand before their readers already, as most passes leave
+ * them. */
+static bool in_order(struct graph *g)
 {
-    for (size_t i = 0; i < g->values.n; i++) {
-        struct value *v = g->values.at[i];
-        v->id = v->role == VAL_CONST || v->role == VAL_TEMP ? -1 : 0;
-    }
+    bool ordered = true;
     for (size_t i = 0; i < g->ops.n; i++) {
         struct op *op = g->ops.at[i];
-        for (int k = 0; k < ops[op->id].n_in; k++) op->in[k]->id = 0;
-        for (int k = 0; k < ops[op->id].n_out; k++)
-            if (op->out[k] != NULL) op->out[k]->id = 0;
-    }
-    size_t n = 0;
-    for (size_t i = 0; i < g->values.n; i++) {
-        struct value *v = g->values.at[i];
-        if (v->id < 0) continue;
-        v->id = (int)n;
-        g->values.at[n++] = v;
-    }
-    g->values.n = n;
-}
-
-/* True when producers stand before their readers already, which most passes leave so. */
-static bool in_order(const struct graph *g)
-{
-    for (size_t i = 0; i < g->ops.n; i++) {
-        const struct op *op = g->ops.at[i];
-        for (int k = 0; k < ops[op->id].n_in; k++) {
-            const struct op *p = op->in[k]->producer;
-            if (p && ((size_t)p->index >= i || g->ops.at[p->index] != p)) return false;
+        op->index = (int)i;
+        for (int k = 0; ordered && k < ops[op->id].n_in; k++) {
+            const struct op *p = op->in[k]->producer; /* its number is stale where it stands behind */
+            ordered = !p || ((size_t)p->index < i && g->ops.at[p->index] == p);
         }
     }
-    return true;
+    return ordered;
 }
 
-/* Drops dead ops from ops in order: whoever reads stands behind, so one walk from the end knows. */
-static void drop_dead(struct arena *a, struct graph *g)
+/* Puts producers before their readers, and keeps the order where that allows it. */
+static void reorder(struct arena *a, struct graph *g)
 {
+    size_t n_ops = g->ops.n, n = 0;
     struct arena_mark mark = arena_mark(a);
-    unsigned char *live = NEW_N(a, unsigned char, g->ops.n + 1);
-    for (size_t i = 0; i < g->outputs.n; i++)
-        if (g->outputs.at[i]->producer) live[g->outputs.at[i]->producer->index] = 1;
-    for (size_t i = g->ops.n; i > 0; i--) {
-        const struct op *op = g->ops.at[i - 1];
-        for (int k = 0; live[i - 1] && k < ops[op->id].n_in; k++)
-            if (op->in[k]->producer) live[op->in[k]->producer->index] = 1;
-    }
-    size_t n = 0;
-    for (size_t i = 0; i < g->ops.n; i++) {
-        if (!live[i]) continue;
-        g->ops.at[i]->index = (int)n;
-        g->ops.at[n++] = g->ops.at[i];
+    struct op **todo = NEW_N(a, struct op *, n_ops), **order = NEW_N(a, struct op *, n_ops);
+    unsigned char *live = NEW_N(a, unsigned char, n_ops), *state = NEW_N(a, unsigned char, n_ops);
+    mark_live(g, todo, live);
+    for (size_t i = 0; i < n_ops; i++)
+        if (live[i] && state[i] == 0) place(g->ops.at[i], todo, state, order, &n);
+    for (size_t i = 0; i < n; i++) {
+        g->ops.at[i] = order[i];
+        order[i]->index = (int)i;
     }
     g->ops.n = n;
     arena_rewind(a, mark);
 }
 
+enum { UNREAD = -1 }; /* the id of a value that no op met so far defines or reads */
+
+/* Drops dead ops from ops in order, and with them the ids of what only they mention: whoever reads
+ * stands behind, so one walk from the end knows. */
+static void drop_dead(struct graph *g)
+{
+    size_t first = g->ops.n; /* the live ops gather at the end */
+    for (size_t i = g->ops.n; i > 0; i--) {
+        struct op *op = g->ops.at[i - 1];
+        bool live = false;
+        for (int k = 0; k < ops[op->id].n_out; k++) {
+            const struct value *v = op->out[k]; /* a pass may have given it another producer */
+            live |= v != NULL && v->producer == op && v->id != UNREAD;
+        }
+        if (!live) continue;
+        for (int k = 0; k < ops[op->id].n_in; k++) op->in[k]->id = 0;
+        for (int k = 0; k < ops[op->id].n_out; k++)
+            if (op->out[k] != NULL) op->out[k]->id = 0;
+        g->ops.at[--first] = op;
+    }
+    g->ops.n -= first;
+    memmove(g->ops.at, g->ops.at + first, g->ops.n * sizeof *g->ops.at);
+    for (size_t i = 0; i < g->ops.n && first > 0; i++) g->ops.at[i]->index = (int)i;
+}
+
 void ir_sort(struct arena *a, struct graph *g)
 {
-    size_t n_ops = g->ops.n, n = 0;
-    for (size_t i = 0; i < n_ops; i++) g->ops.at[i]->index = (int)i;
-    if (in_order(g)) {
-        drop_dead(a, g);
-    } else {
-        struct arena_mark mark = arena_mark(a);
-        struct op **todo = NEW_N(a, struct op *, n_ops), **order = NEW_N(a, struct op *, n_ops);
-        unsigned char *live = NEW_N(a, unsigned char, n_ops),
-                      *state = NEW_N(a, unsigned char, n_ops);
-        mark_live(g, todo, live);
-        for (size_t i = 0; i < n_ops; i++)
-            if (live[i] && state[i] == 0) place(g->ops.at[i], todo, state, order, &n);
-        for (size_t i = 0; i < n; i++) {
-            g->ops.at[i] = order[i];
-            order[i]->index = (int)i;
-        }
-        g->ops.n = n;
-        arena_rewind(a, mark);
+    if (!in_order(g)) reorder(a, g);
+    for (size_t i = 0; i < g->values.n; i++) {
+        struct value *v = g->values.at[i];
+        v->id = v->role == VAL_CONST || v->role == VAL_TEMP ? UNREAD : 0;
     }
-    compact_values(g);
+    drop_dead(g);
+    size_t n = 0;
+    for (size_t i = 0; i < g->values.n; i++) {
+        struct value *v = g->values.at[i];
+        if (v->id == UNREAD) continue;
+        v->id = (int)n;
+        g->values.at[n++] = v;
+    }
+    g->values.n = n;
 }
 
 int ir_uses(const struct graph *g, const struct value *v)
