@@ -233,4 +233,12 @@ void sha256_hex(const void *bytes, size_t n, char out[65]);
 char *base64_encode(struct arena *a, const void *bytes, size_t n);
 bool base64_decode(struct arena *a, const char *text, size_t len, unsigned char **bytes, size_t *n);
 
+/* ---- JSON ---------------------------------------------------------------------------------- */
+
+/* One text for one value (jansson's), whatever the version of the JSON library: objects in their
+ * order, a member a line; lists of plain values on one line; reals as the shortest decimal that
+ * reads back. */
+struct json_t;
+void json_print(const struct json_t *v, struct buf *out);
+
 #endif

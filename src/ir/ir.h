@@ -108,6 +108,8 @@ int ir_uses(const struct graph *g, const struct value *v); /* number of operand 
 /* One line a parameter, an interface value, a constant, an op; values are written name%uid.
  * Complete and deterministic: what a plan's graph.ir holds. */
 void ir_print(const struct graph *g, struct buf *out);
+/* An op's attributes and compute type as ir_print writes them: " name=value..." */
+void ir_print_attrs(const struct op *op, struct buf *out);
 /* NULL when sound, else what is wrong (in the arena): a bug of fgc. */
 const char *ir_verify(struct arena *a, const struct graph *g);
 

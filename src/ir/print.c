@@ -70,6 +70,15 @@ static void print_attr(const struct attr_info *info, const struct attr *x, struc
     }
 }
 
+void ir_print_attrs(const struct op *op, struct buf *out)
+{
+    const struct op_info *info = &ops[op->id];
+    for (int i = 0, k = op_n_attrs(op->id); i < k; i++)
+        if (strcmp(info->attr[i].name, "compute") != 0)
+            print_attr(&info->attr[i], &op->attr[i], out);
+    buf_printf(out, " compute=%s", dtypes[op->compute].name);
+}
+
 static void print_op(const struct op *op, struct buf *out)
 {
     const struct op_info *info = &ops[op->id];
@@ -88,10 +97,7 @@ static void print_op(const struct op *op, struct buf *out)
         print_ref(op->in[i], out);
     }
     buf_puts(out, ")");
-    for (int i = 0, k = op_n_attrs(op->id); i < k; i++)
-        if (strcmp(info->attr[i].name, "compute") != 0)
-            print_attr(&info->attr[i], &op->attr[i], out);
-    buf_printf(out, " compute=%s", dtypes[op->compute].name);
+    ir_print_attrs(op, out);
     if (op->promise != NULL)
         buf_printf(out, " epilogue=%s#%d", op->promise->name, op->promise->number);
     buf_puts(out, "\n");

@@ -45,11 +45,6 @@ const char *manifest_read(struct arena *a, const json_t *root, struct plan *p);
 /* NULL when the manifest's list of entries says what they are (`rest`: all but itself). */
 const char *manifest_entries(struct arena *a, const json_t *root, const entries_vec *rest);
 
-/* One text for one value, whatever the version of the JSON library: objects in their order, a
- * member a line; lists of plain values on one line; reals as the shortest decimal that reads back.
- */
-void json_print(const json_t *v, struct buf *out);
-
 /* The fields of a device's description that cuDNN compares for equality when it loads a plan. */
 #define N_COMPARED 7
 extern const char *const plan_compared[N_COMPARED];

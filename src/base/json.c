@@ -3,8 +3,9 @@
  * Invariant: the text depends on the value alone, neither on the library's version nor on the
  * locale, so that equal plans are equal bytes. */
 #include <inttypes.h>
+#include <jansson.h>
 
-#include "plan/internal.h"
+#include "base/base.h"
 
 static void print_string(const char *s, size_t n, struct buf *out)
 {
@@ -71,7 +72,7 @@ static void print_object(const json_t *v, int depth, struct buf *out)
     buf_puts(out, "}");
 }
 
-/* The depth is that of the manifest, or of a text that the reader's library bounds. */
+/* The depth is that of what fgc made, or of a text that the reader's library bounds. */
 static void print_value(const json_t *v, int depth, struct buf *out)
 {
     switch (json_typeof(v)) {
@@ -86,7 +87,7 @@ static void print_value(const json_t *v, int depth, struct buf *out)
     }
 }
 
-void json_print(const json_t *v, struct buf *out)
+void json_print(const struct json_t *v, struct buf *out)
 {
     print_value(v, 0, out);
 }
