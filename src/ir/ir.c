@@ -225,9 +225,12 @@ static void drop_dead(struct graph *g)
             if (op->out[k] != NULL) op->out[k]->id = 0;
         g->ops.at[--first] = op;
     }
+    if (first == 0) return;
     g->ops.n -= first;
-    memmove(g->ops.at, g->ops.at + first, g->ops.n * sizeof *g->ops.at);
-    for (size_t i = 0; i < g->ops.n && first > 0; i++) g->ops.at[i]->index = (int)i;
+    for (size_t i = 0; i < g->ops.n; i++) {
+        g->ops.at[i] = g->ops.at[first + i];
+        g->ops.at[i]->index = (int)i;
+    }
 }
 
 void ir_sort(struct arena *a, struct graph *g)

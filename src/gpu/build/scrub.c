@@ -111,8 +111,9 @@ char *scrub_plan(struct arena *a, char *plan, size_t n, const char *target)
     json_t *root = json_loadb(plan, n, 0, NULL);
     const char *name = json_string_value(
         json_object_get(json_object_get(root, "GPUProfile"), "deviceName"));
-    if (!root || (name && strpbrk(name, "{}")) || !scrub_kernels(a, plan, root, &own)) return NULL;
-    return replace_profile(a, plan, target);
+    bool good = root && !(name && strpbrk(name, "{}")) && scrub_kernels(a, plan, root, &own);
+    json_decref(root);
+    return good ? replace_profile(a, plan, target) : NULL;
 }
 
 bool scrub_compare(struct arena *a, char *plan, const char *other)
