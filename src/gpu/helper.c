@@ -15,7 +15,8 @@
 
 #include "gpu/parent.h"
 
-/* Beside the program (a build folder), or where it is installed. */
+/* Beside the program (a build folder), at its place below the same prefix (wherever that was moved
+ * to), or where configure was told to put it. */
 static const char *find_helper(struct session *s)
 {
     char self[PATH_MAX];
@@ -29,7 +30,9 @@ static const char *find_helper(struct session *s)
     *slash = '\0';
     const char *beside = arena_printf(s->arena, "%s/fgc-build", self);
     if (access(beside, X_OK) == 0) return beside;
-    return arena_printf(s->arena, "%s/../libexec/fgc/fgc-build", self);
+    const char *below = arena_printf(s->arena, "%s/../libexec/fgc/fgc-build", self);
+    if (access(below, X_OK) == 0 || access(FGC_PKGLIBEXECDIR "/fgc-build", X_OK) != 0) return below;
+    return FGC_PKGLIBEXECDIR "/fgc-build";
 }
 
 struct helper {
