@@ -14,7 +14,9 @@ compile  x.fg, every example   real cuDNN, no device: two builds for nvidia-h200
                                with x.err: refused with exit 3 and exactly this on stderr
 cli, launch, plan, unit, device, interp: programs (*.py, *.sh; unit: the built cmocka programs): exit
     status 0 passes, 77 skips (the last line says why), all else fails; a last line `N passed, N failed,
-    N skipped` is added up instead. They get FGC, srcdir, FGC_BUILD_DIR and a TMPDIR of their own.
+    N skipped` is added up instead. They get FGC, srcdir, FGC_BUILD_DIR, a TMPDIR of their own, and FGC_TEST_PLANS,
+    a folder where plans of the examples lie that some test built already (tests/plans.py). One that looks at
+    `rusage` or a clock runs when nothing else does.
 
 A golden file without its case, a case without its golden file and fewer results than case files are
 failures. FGC_REQUIRE=cudnn,nvrtc (any value) makes a skip outside tests/device a failure.
@@ -30,13 +32,16 @@ import sys
 import tempfile
 import time
 
+import plans
+
 TESTS = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(TESTS)
 GOLDEN = {"parse": ".ast", "errors": ".err", "ir": ".ir", "pass": ".ir", "lower": ".desc"}
 PROGRAMS = ("interp", "cli", "launch", "plan", "unit", "device")
 # The slow ones first, so that they do not run on alone at the end.
-MODES = ("plan", "launch", "compile", "parse", "errors", "ir", "pass", "lower", "fmt", "interp", "unit", "cli", "device")
+MODES = ("launch", "plan", "compile", "cli", "parse", "errors", "ir", "pass", "lower", "fmt", "interp", "unit", "device")
 TOTALS = re.compile(r"^(\d+) passed, (\d+) failed, (\d+) skipped$", re.M)
+MEASURES = re.compile(r"rusage|perf_counter|monotonic")
 CMOCKA = re.compile(r"^\[==========\].*?(\d+) test\(s\) run\.$", re.M)
 
 
@@ -82,8 +87,9 @@ class Runner:
         os.chmod(self.folder, 0o755)     # some tests build as another user
         self.no_cudnn = None
         self.env = {k: v for k, v in os.environ.items() if k != "FGC_COLOR"}
+        os.environ["FGC_TEST_PLANS"] = self.scratch("plans")
         self.env.update(FGC=self.fgc, srcdir=TOP, FGC_BUILD_DIR=args.build, LC_ALL="C.UTF-8",
-                        PYTHONDONTWRITEBYTECODE="1")
+                        PYTHONDONTWRITEBYTECODE="1", FGC_TEST_PLANS=os.environ["FGC_TEST_PLANS"])
 
     def run(self, command, cwd=TESTS, timeout=300, env=None):
         """(status, stdout, stderr); a signal is a negative status, a time limit reached is 124."""
@@ -185,10 +191,16 @@ class Runner:
             self.no_cudnn = err.strip().splitlines()[0] if missing else ""
         return self.no_cudnn
 
-    def build(self, path, at):
+    def build(self, path, at, shared=False):
+        """A plan and its launcher in the folder `at`; a shared plan may be one that another test built."""
         os.makedirs(at, exist_ok=True)
-        return self.run([self.fgc, os.path.basename(path), "--target", "nvidia-h200", "-q", "-o", os.path.join(at, "x.plan"),
-                         "--launcher", os.path.join(at, "x.c"), "--launcher-main"], os.path.dirname(path))
+        plan, launcher = os.path.join(at, "x.plan"), ["--launcher", os.path.join(at, "x.c"), "--launcher-main"]
+        if shared:
+            got = plans.get(self.fgc, path, plan)
+            if got.returncode != 0:
+                return got.returncode, got.stdout, got.stderr
+            return self.run([self.fgc, plan, "-q", *launcher])
+        return self.run([self.fgc, os.path.basename(path), "-q", "-o", plan, *launcher], os.path.dirname(path))
 
     def compile(self, name):
         why = self.probe_cudnn()
@@ -196,7 +208,7 @@ class Runner:
             return skip(why)
         path, at = os.path.join(TOP, name), self.scratch("compile-" + name)
         refusal = path[:-3] + ".err"
-        status, _, err = self.build(path, os.path.join(at, "1"))
+        status, _, err = self.build(path, os.path.join(at, "1"), shared=True)
         if os.path.exists(refusal):
             if self.args.update and status == 3:
                 write(refusal, err)
@@ -319,9 +331,11 @@ def main():
         except OSError as e:
             return bad(f"{e}\n"), time.monotonic() - start
 
-    alone = {"cli", "device"}     # these measure time: one after another, when nothing else runs
-    for group in ([j for j in jobs if j[0] not in alone], [j for j in jobs if j[0] in alone]):
-        workers = 1 if group and group[0][0] in alone else args.jobs
+    def alone(job):
+        path = os.path.join(TOP, job[1])
+        return job[0] == "device" or job[0] == "cli" and MEASURES.search(read(path)) is not None
+
+    for group, workers in (([j for j in jobs if not alone(j)], args.jobs), ([j for j in jobs if alone(j)], 1)):
         with concurrent.futures.ThreadPoolExecutor(workers) as pool:
             for job, (r, seconds) in zip(group, pool.map(timed, group)):
                 mode, name, _ = job

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Plans are byte-reproducible, and hold nothing of the process that asked for them.
 
-For each example: 16 builds in 16 processes, with other folders, users, environments, time zones, stack limits
-and library folders; builds beside other libcudas (root only); builds for descriptions that differ only in what
-a plan does not depend on. Prints `N passed, N failed, N skipped`.
+For two examples, an engine that cuDNN has ready and one that it compiles: 16 builds in 16 processes, with other
+folders, users, environments, time zones and stack limits; for a third, every fourth of those. Builds beside other
+libcudas (root only); builds for descriptions that differ only in what a plan does not depend on. The examples are
+built side by side. Prints `N passed, N failed, N skipped`.
 
 Usage: reproducible.py [fgc]; the program defaults to $FGC, then ./fgc."""
 import base64
+import concurrent.futures
 import hashlib
 import json
 import os
@@ -18,7 +20,7 @@ import zipfile
 
 FGC = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else os.environ.get("FGC", "./fgc"))
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-EXAMPLES = ("conv_bias_relu", "linear_amax", "attention_causal")
+EXAMPLES = ("linear_amax", "conv_bias_relu", "attention_causal")
 FAILING_LIBCUDA = "int cuInit(unsigned f); int cuInit(unsigned f) { (void)f; return 100; }\n" \
                   "int cuDeviceGetCount(int *n); int cuDeviceGetCount(int *n) { *n = 0; return 100; }\n"
 # Loaded into fgc: plants a canary on its heap and writes its mappings down when it ends.
@@ -108,8 +110,11 @@ def sixteen(folder, name):
 
 
 def check_sixteen(folder, name):
-    digests = [build(folder, name, f"{name}-{i}.plan", **how) for i, how in enumerate(sixteen(folder, name))]
-    record(len(digests) == 16 and len(set(digests)) == 1 and digests[0], f"{name}: 16 builds gave {sorted(set(map(str, digests)))}")
+    situations = list(sixteen(folder, name))
+    if name == "attention_causal":
+        situations = situations[::4] + situations[-1:]
+    digests = [build(folder, name, f"{name}-{i}.plan", **how) for i, how in enumerate(situations)]
+    record(len(digests) == len(situations) and len(set(digests)) == 1 and digests[0], f"{name}: {len(digests)} builds gave {sorted(set(map(str, digests)))}")
     return digests[0]
 
 
@@ -160,19 +165,31 @@ def check_libcudas(folder, name, want):
 def check_targets(folder, name, want):
     with open(os.path.join(TOP, "targets", "nvidia-h200.json")) as f:
         base = json.load(f)
-    for key, value in (("pciDeviceId", 3), ("cudaDeviceId", 5), ("deviceName", "NVIDIA H200 NVL"), ("smClockRateKHz", 1785000),
-                       ("memClockRateKHz", 2619000), ("totalGlobalMem", 150754820096), ("driverVer", 13010)):
-        other = dict(base, **{key: value})
+    others = {"pciDeviceId": 3, "cudaDeviceId": 5, "deviceName": "NVIDIA H200 NVL", "smClockRateKHz": 1785000,
+              "memClockRateKHz": 2619000, "totalGlobalMem": 150754820096, "driverVer": 13010}
+    # One at a time where a build is cheap, else all of them.
+    for change in [{k: v} for k, v in others.items()] if name == "conv_bias_relu" else [others]:
         path = os.path.join(folder, "nvidia-h200.json")
         with open(path, "w") as f:
-            json.dump(other, f)
+            json.dump(dict(base, **change), f)
         digest = build(folder, name, "target.plan", args=("--target", path))
-        record(digest == want, f"{name}: a description with another {key} gives another plan")
+        record(digest == want, f"{name}: a description with another {', '.join(change)} gives another plan")
     path = os.path.join(folder, "nvidia-h200.json")
     with open(path, "w") as f:
         json.dump(dict(base, multiProcessorCount=114), f)
     digest = build(folder, name, "target.plan", args=("--target", path))
     record(digest and digest != want, f"{name}: a GPU with other multiprocessors gives the same plan")
+
+
+def check(top, name, witness):
+    folder = os.path.join(top, name)
+    os.mkdir(folder)
+    shutil.copy(os.path.join(TOP, "examples", name, name + ".fg"), folder)
+    want = check_sixteen(folder, name)
+    record(check_witness(folder, name, witness) == want, f"{name}: the witness changed the plan")
+    check_libcudas(folder, name, want)
+    if name != "attention_causal":
+        check_targets(folder, name, want)
 
 
 def main():
@@ -181,13 +198,10 @@ def main():
         with open(source, "w") as f:
             f.write(WITNESS)
         subprocess.run(["cc", "-shared", "-fPIC", "-o", witness, source], check=True)
-        for name in EXAMPLES:
-            shutil.copy(os.path.join(TOP, "examples", name, name + ".fg"), folder)
-            want = check_sixteen(folder, name)
-            record(check_witness(folder, name, witness) == want, f"{name}: the witness changed the plan")
-            check_libcudas(folder, name, want)
-            if name != "attention_causal":
-                check_targets(folder, name, want)
+        os.chmod(folder, 0o755)     # another user builds in it
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            for done in [pool.submit(check, folder, name, witness) for name in EXAMPLES]:
+                done.result()
     print(f"{totals['passed']} passed, {totals['failed']} failed, {totals['skipped']} skipped")
     return 1 if totals["failed"] else 0
 
