@@ -44,50 +44,18 @@ static json_t *knobs_json(const knobs_vec *v)
     return list;
 }
 
-/* True when a conv or matmul reads f32 operands, which tensor cores would round to TF32. */
-static bool reads_f32(const struct desc_graph *g)
-{
-    for (size_t i = 0; i < g->operations.n; i++) {
-        const struct desc *d = g->operations.at[i];
-        const struct desc_attr *x = desc_get(d, DESC_ATTR_OPERATION_MATMUL_ADESC);
-        if (!x) x = desc_get(d, DESC_ATTR_OPERATION_CONVOLUTION_FORWARD_X);
-        if (x && strcmp(desc_get(x->child, DESC_ATTR_TENSOR_DATA_TYPE)->word, "FLOAT") == 0)
-            return true;
-    }
-    return false;
-}
-
-/* cuDNN 9.19's cuBLASLt engine takes matmul, bias and a RELU or GELU, but drops the RELU's clips
- * and slope without a word and computes GELU by its tanh approximation (measured on an H200). True
- * when a graph has such an operator. */
-static bool beyond_cublaslt(const struct desc_graph *g)
-{
-    for (size_t i = 0; i < g->descs.n; i++) {
-        const struct desc *d = g->descs.at[i];
-        const struct desc_attr *mode = desc_get(d, DESC_ATTR_POINTWISE_MODE);
-        const struct desc_attr *lower = desc_get(d, DESC_ATTR_POINTWISE_RELU_LOWER_CLIP);
-        const struct desc_attr *upper = desc_get(d, DESC_ATTR_POINTWISE_RELU_UPPER_CLIP);
-        const struct desc_attr *slope = desc_get(d, DESC_ATTR_POINTWISE_RELU_LOWER_CLIP_SLOPE);
-        if (mode && strcmp(mode->word, "GELU_FWD") == 0) return true;
-        if ((lower && lower->r[0] != 0) || (upper && upper->r[0] < 3e38) ||
-            (slope && slope->r[0] != 0))
-            return true;
-    }
-    return false;
-}
-
 static json_t *request_json(const struct build_request *r)
 {
     static const char *const what[] = {
         [BUILD_FIRST] = "first", [BUILD_ALL] = "all", [BUILD_COUNT] = "count", [BUILD_ONE] = "one"};
     struct buf tree = {0};
     desc_print(r->graph, &tree);
-    json_t *j = json_pack("{s:s, s:b, s:s, s:s, s:b, s:b, s:i}", "what", what[r->what], "host",
+    struct engine_bars bars = gpu_bars(r);
+    json_t *j = json_pack("{s:s, s:b, s:s, s:s, s:b, s:b, s:b, s:i}", "what", what[r->what], "host",
                           r->target->host, "target", r->target->json, "tree", tree.at,
-                          "deterministic", r->deterministic, "exact_f32",
-                          !r->allow_tf32 && reads_f32(r->graph), "time_limit_s",
+                          "deterministic", bars.deterministic, "exact_f32", bars.exact_f32,
+                          "no_cublaslt", bars.no_cublaslt, "time_limit_s",
                           r->time_limit_s ? r->time_limit_s : DEFAULT_LIMIT_S);
-    json_object_set_new(j, "no_cublaslt", json_boolean(beyond_cublaslt(r->graph)));
     if (r->workspace_limit >= 0)
         json_object_set_new(j, "workspace_limit", json_integer(r->workspace_limit));
     if (r->what == BUILD_ONE) {
@@ -214,6 +182,79 @@ bool gpu_build(struct session *s, struct arena *a, const struct build_request *r
     }
     json_decref(reply);
     return ok;
+}
+
+/* ---- surveys ----------------------------------------------------------------------------- */
+
+enum { SURVEY_LIMIT_S = 300 };
+
+/* Asks a question that request_json has no word for. */
+static json_t *survey(struct session *s, const struct build_request *r, const char *what,
+                      json_t *configs)
+{
+    json_t *request = request_json(r);
+    json_object_set_new(request, "what", json_string(what));
+    if (configs) json_object_set_new(request, "configs", configs);
+    json_t *reply = helper_ask(s, r->search, request, SURVEY_LIMIT_S);
+    json_decref(request);
+    if (reply && check_error(s, reply)) return reply;
+    json_decref(reply);
+    return NULL;
+}
+
+bool gpu_list(struct session *s, struct arena *a, const struct build_request *r,
+              struct build_result *out)
+{
+    *out = (struct build_result){.chosen = -1};
+    json_t *reply = survey(s, r, "list", NULL);
+    if (!reply) return false;
+    read_result(a, reply, out);
+    note_nvrtc(s, reply, out);
+    json_decref(reply);
+    return true;
+}
+
+bool gpu_engines(struct session *s, struct arena *a, const struct build_request *r,
+                 engines_vec *out)
+{
+    size_t i, k;
+    json_t *j, *range, *reply = survey(s, r, "engines", NULL);
+    if (!reply) return false;
+    json_array_foreach(json_object_get(reply, "engines"), i, j) {
+        struct engine_info e = {
+            .engine = json_integer_value(json_object_get(j, "engine")),
+            .numerical = words(a, json_object_get(j, "numerical")),
+            .behavior = words(a, json_object_get(j, "behavior")),
+        };
+        words_vec reasons = words(a, json_object_get(j, "reasons"));
+        if (reasons.n) e.barred = reasons.at[0];
+        json_array_foreach(json_object_get(j, "knobs"), k, range) {
+            int64_t v[4];
+            for (size_t m = 0; m < 4; m++) v[m] = json_integer_value(json_array_get(range, m));
+            vec_push(a, &e.knobs, ((struct knob_range){v[0], v[1], v[2], v[3]}));
+        }
+        vec_push(a, out, e);
+    }
+    json_decref(reply);
+    return true;
+}
+
+bool gpu_try(struct session *s, const struct build_request *r, struct engine_config *configs,
+             size_t n, bool *died)
+{
+    json_t *list = json_array();
+    *died = false;
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(list, json_pack("{s:I, s:o}", "engine", (json_int_t)configs[i].engine,
+                                              "knobs", knobs_json(&configs[i].knobs)));
+    json_t *reply = survey(s, r, "try", list);
+    if (!reply) return false;
+    json_t *tried = json_object_get(reply, "tried");
+    *died = json_array_size(tried) != n;
+    for (size_t i = 0; i < n && !*died; i++)
+        configs[i].workspace_bytes = json_integer_value(json_array_get(tried, i));
+    json_decref(reply);
+    return true;
 }
 
 /* ---- probe ------------------------------------------------------------------------------- */

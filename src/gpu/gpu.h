@@ -98,7 +98,7 @@ struct candidate {
     int64_t workspace_bytes;
     double build_ms;
     const char *status; /* NULL: built; else cuDNN's status name, or "workspace", "notes", "crash",
-                           "timeout" */
+                           "timeout", "listed" */
     words_vec reasons;  /* cause first, call path dropped */
     const char *plan;   /* normalised plan JSON; NULL unless built */
     size_t plan_bytes;
@@ -125,5 +125,48 @@ struct build_result {
  * engine builds is true with chosen == -1. */
 bool gpu_build(struct session *s, struct arena *a, const struct build_request *r,
                struct build_result *out);
+
+/* Notes for which an engine may not run: the one rule, for engines that heuristics offer and for
+ * those that a lock names. */
+struct engine_bars {
+    bool deterministic, exact_f32, no_cublaslt;
+};
+/* From the request's graph, deterministic and allow_tf32. */
+struct engine_bars gpu_bars(const struct build_request *r);
+/* Why an engine with these notes is barred, or NULL. */
+const char *gpu_barred(const struct engine_bars *b, const words_vec *numerical,
+                       const words_vec *behavior);
+
+/* ---- surveys, for the tuner: nothing is compiled -------------------------------------------- */
+
+/* Of the request only graph, target, search, deterministic and allow_tf32 are read. Each is false
+ * with a diagnostic when the helper could not run. */
+
+/* What heuristics A, B and FALLBACK list, each pair of engine and knobs once, in their order;
+ * status "listed", or "notes" with the reason for those that the request bars. chosen is -1. */
+bool gpu_list(struct session *s, struct arena *a, const struct build_request *r,
+              struct build_result *out);
+struct knob_range { /* least, least + stride ... up to most */
+    int64_t type, least, most, stride;
+};
+struct engine_info {
+    int64_t engine;
+    VEC(struct knob_range) knobs;
+    words_vec numerical, behavior;
+    const char *barred; /* why the request bars it, or NULL */
+};
+typedef VEC(struct engine_info) engines_vec;
+/* Every engine of the library that takes the graph. */
+bool gpu_engines(struct session *s, struct arena *a, const struct build_request *r,
+                 engines_vec *out);
+struct engine_config {
+    int64_t engine;
+    knobs_vec knobs;
+    int64_t workspace_bytes; /* gpu_try's answer; -1: refused */
+};
+/* Which of n configurations cuDNN accepts. *died: the helper's process ended on one of them, and
+ * which is not known; the answers are not set then. */
+bool gpu_try(struct session *s, const struct build_request *r, struct engine_config *configs,
+             size_t n, bool *died);
 
 #endif

@@ -180,14 +180,13 @@ json_t *engines_list(struct cudnn *c, const struct build *b)
     return out;
 }
 
-/* ---- one plan ---------------------------------------------------------------------------- */
+/* ---- an engine and its knobs ----------------------------------------------------------------- */
 
-static cudnnStatus_t make_config(struct cudnn *c, const struct build *b,
-                                 cudnnBackendDescriptor_t graph, const json_t *k,
+static cudnnStatus_t make_engine(struct cudnn *c, const struct build *b,
+                                 cudnnBackendDescriptor_t graph, int64_t index,
                                  cudnnBackendDescriptor_t *out)
 {
-    cudnnBackendDescriptor_t engine = create(c, CUDNN_BACKEND_ENGINE_DESCRIPTOR), choices[64];
-    int64_t index = json_integer_value(json_object_get(k, "engine"));
+    cudnnBackendDescriptor_t engine = create(c, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
     c->cudnnBackendSetAttribute(engine, CUDNN_ATTR_ENGINE_OPERATION_GRAPH,
                                 CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &graph);
     c->cudnnBackendSetAttribute(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1,
@@ -198,7 +197,17 @@ static cudnnStatus_t make_config(struct cudnn *c, const struct build *b,
         c->cudnnBackendSetAttribute(engine, CUDNN_ATTR_ENGINE_DEVICEPROP,
                                     CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &device);
     }
-    cudnnStatus_t st = c->cudnnBackendFinalize(engine);
+    *out = engine;
+    return c->cudnnBackendFinalize(engine);
+}
+
+static cudnnStatus_t make_config(struct cudnn *c, const struct build *b,
+                                 cudnnBackendDescriptor_t graph, const json_t *k,
+                                 cudnnBackendDescriptor_t *out)
+{
+    cudnnBackendDescriptor_t engine, choices[64];
+    cudnnStatus_t st = make_engine(c, b, graph, json_integer_value(json_object_get(k, "engine")),
+                                   &engine);
     if (st != CUDNN_STATUS_SUCCESS) return st;
     json_t *knobs = json_object_get(k, "knobs"), *pair;
     size_t i, n = json_array_size(knobs);
@@ -222,6 +231,75 @@ static cudnnStatus_t make_config(struct cudnn *c, const struct build *b,
                                     CUDNN_TYPE_BACKEND_DESCRIPTOR, (int64_t)n, choices);
     return c->cudnnBackendFinalize(*out);
 }
+
+/* ---- every engine, every knob -------------------------------------------------------------- */
+
+static json_t *knob_ranges(struct cudnn *c, cudnnBackendDescriptor_t engine)
+{
+    cudnnBackendDescriptor_t infos[64];
+    int64_t n = 0;
+    json_t *out = json_array();
+    for (size_t i = 0; i < COUNT_OF(infos); i++)
+        infos[i] = create(c, CUDNN_BACKEND_KNOB_INFO_DESCRIPTOR);
+    if (c->cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_KNOB_INFO,
+                                    CUDNN_TYPE_BACKEND_DESCRIPTOR, COUNT_OF(infos), &n,
+                                    infos) != CUDNN_STATUS_SUCCESS)
+        return out;
+    for (int64_t i = 0; i < n && i < (int64_t)COUNT_OF(infos); i++) {
+        int type = 0;
+        int64_t got = 0;
+        c->cudnnBackendGetAttribute(infos[i], CUDNN_ATTR_KNOB_INFO_TYPE, CUDNN_TYPE_KNOB_TYPE, 1,
+                                    &got, &type);
+        json_array_append_new(
+            out, json_pack("[i, I, I, I]", type,
+                           (json_int_t)get_i64(c, infos[i], CUDNN_ATTR_KNOB_INFO_MINIMUM_VALUE, 0),
+                           (json_int_t)get_i64(c, infos[i], CUDNN_ATTR_KNOB_INFO_MAXIMUM_VALUE, 0),
+                           (json_int_t)get_i64(c, infos[i], CUDNN_ATTR_KNOB_INFO_STRIDE, 1)));
+    }
+    return out;
+}
+
+json_t *engines_ranges(struct cudnn *c, const struct build *b)
+{
+    json_t *engines = json_array(), *out = json_pack("{s:o}", "engines", engines);
+    const char *refused;
+    cudnnStatus_t st;
+    cudnnBackendDescriptor_t graph = tree_build(c, b->graph, &refused, &st);
+    int64_t n = graph ? get_i64(c, graph, CUDNN_ATTR_OPERATIONGRAPH_ENGINE_GLOBAL_COUNT, 0) : 0;
+    for (int64_t i = 0; i < n; i++) {
+        cudnnBackendDescriptor_t engine;
+        cudnn_listen(c);
+        if (make_engine(c, b, graph, i, &engine) != CUDNN_STATUS_SUCCESS) continue;
+        json_array_append_new(engines,
+                              json_pack("{s:I, s:o, s:o, s:o}", "engine", (json_int_t)i, "knobs",
+                                        knob_ranges(c, engine), "numerical",
+                                        notes(c, engine, true), "behavior",
+                                        notes(c, engine, false)));
+    }
+    return out;
+}
+
+json_t *engines_try(struct cudnn *c, const struct build *b, const json_t *batch)
+{
+    json_t *tried = json_array(), *out = json_pack("{s:o}", "tried", tried), *config;
+    const char *refused;
+    cudnnStatus_t st;
+    size_t i;
+    cudnnBackendDescriptor_t graph = tree_build(c, b->graph, &refused, &st), cfg;
+    json_array_foreach((json_t *)batch, i, config) {
+        cudnn_listen(c);
+        st = graph ? make_config(c, b, graph, config, &cfg) : CUDNN_STATUS_BAD_PARAM;
+        json_array_append_new(
+            tried, json_integer(st == CUDNN_STATUS_SUCCESS
+                                    ? (json_int_t)get_i64(
+                                          c, cfg, CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE, 0)
+                                    : -1));
+        if (st == CUDNN_STATUS_SUCCESS) c->cudnnBackendDestroyDescriptor(cfg);
+    }
+    return out;
+}
+
+/* ---- one plan ---------------------------------------------------------------------------- */
 
 static void refuse_candidate(struct cudnn *c, json_t *candidate, cudnnStatus_t status)
 {
@@ -258,6 +336,19 @@ static bool serialize(struct cudnn *c, const struct build *b, cudnnBackendDescri
     return true;
 }
 
+/* The notes of a configuration that came without them. */
+static void note_engine(struct cudnn *c, cudnnBackendDescriptor_t config, json_t *out)
+{
+    cudnnBackendDescriptor_t engine = create(c, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+    int64_t n = 0;
+    if (c->cudnnBackendGetAttribute(config, CUDNN_ATTR_ENGINECFG_ENGINE,
+                                    CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &n,
+                                    &engine) != CUDNN_STATUS_SUCCESS)
+        return;
+    json_object_set_new(out, "numerical", notes(c, engine, true));
+    json_object_set_new(out, "behavior", notes(c, engine, false));
+}
+
 json_t *engines_build(struct cudnn *c, const struct build *b, const json_t *config)
 {
     json_t *out = json_pack("{}");
@@ -282,6 +373,7 @@ json_t *engines_build(struct cudnn *c, const struct build *b, const json_t *conf
                                    (long long)workspace, (long long)b->workspace_limit)));
         return out;
     }
+    if (json_array_size(json_object_get(config, "numerical")) == 0) note_engine(c, cfg, out);
     plan = create(c, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
     if (c->handle)
         c->cudnnBackendSetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1,

@@ -16,6 +16,12 @@ struct build {
 json_t *engines_list(struct cudnn *c, const struct build *b);
 /* {"plan", "workspace_bytes", "build_ms"} or {"status", "reasons"} for one engine and its knobs. */
 json_t *engines_build(struct cudnn *c, const struct build *b, const json_t *config);
+/* {"engines": [{engine, knobs: [[type, least, most, stride]...], numerical, behavior}...]}: every
+ * engine of the library that takes the graph at all. */
+json_t *engines_ranges(struct cudnn *c, const struct build *b);
+/* {"tried": [workspace bytes, or -1 where the configuration is refused]}, one for each {engine,
+ * knobs} of the batch. Nothing is compiled. */
+json_t *engines_try(struct cudnn *c, const struct build *b, const json_t *batch);
 
 cudnnBackendDescriptor_t device_properties(struct cudnn *c, const char *json);
 void reasons_from_text(struct arena *a, const char *text, json_t *refusals);

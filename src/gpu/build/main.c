@@ -16,6 +16,7 @@
 #include "gpu/build/device.h"
 #include "gpu/build/engines.h"
 #include "gpu/build/layout.h"
+#include "gpu/gpu.h"
 
 static const char *text_of(const json_t *o, const char *key)
 {
@@ -33,9 +34,18 @@ static bool flag(const json_t *o, const char *key)
 struct work {
     struct cudnn *c;
     struct build *b;
-    const json_t *config; /* NULL: the heuristics query */
+    const json_t *config; /* the plan of this one; else: */
+    const json_t *batch;  /* which of these finalize; else: */
+    bool ranges;          /* every engine and its knobs; else the heuristics query */
     int out;
 };
+
+static json_t *do_it(struct work *w)
+{
+    if (w->config) return engines_build(w->c, w->b, w->config);
+    if (w->batch) return engines_try(w->c, w->b, w->batch);
+    return w->ranges ? engines_ranges(w->c, w->b) : engines_list(w->c, w->b);
+}
 
 static bool put_json(int fd, const json_t *j)
 {
@@ -58,7 +68,7 @@ static void do_work(void *data)
 {
     struct work *w = data;
     layout_wipe_stack();
-    write_json(w->out, w->config ? engines_build(w->c, w->b, w->config) : engines_list(w->c, w->b));
+    write_json(w->out, do_it(w));
     _exit(0);
 }
 
@@ -66,7 +76,7 @@ static json_t *on_device(struct work *w)
 {
     if (!w->c->handle && w->c->cudnnCreate(&w->c->handle) != CUDNN_STATUS_SUCCESS)
         return json_pack("{s:s, s:[s]}", "status", "NO_DEVICE", "reasons", cudnn_last_error(w->c));
-    return w->config ? engines_build(w->c, w->b, w->config) : engines_list(w->c, w->b);
+    return do_it(w);
 }
 
 static json_t *read_json(int fd)
@@ -159,30 +169,24 @@ static json_t *finish_child(struct child c)
 
 /* ---- requests ----------------------------------------------------------------------------- */
 
-/* NULL, or why this engine is barred before anything is built. */
-static const char *barred(const json_t *request, const json_t *config)
+static words_vec words(struct arena *a, const json_t *list)
 {
-    json_t *numerical = json_object_get(config, "numerical"), *note;
+    words_vec out = {0};
     size_t i;
-    json_array_foreach(numerical, i, note) {
-        const char *word = json_string_value(note);
-        if (flag(request, "deterministic") && strcmp(word, "NONDETERMINISTIC") == 0)
-            return "its results may differ from run to run, which --deterministic bars";
-        if (flag(request, "exact_f32") &&
-            (strcmp(word, "TENSOR_CORE") == 0 || strcmp(word, "DOWN_CONVERT_INPUTS") == 0))
-            return "it rounds f32 operands to TF32 or less, which the specification does not allow";
-    }
-    json_t *behavior = json_object_get(config, "behavior");
-    json_array_foreach(behavior, i, note) {
-        if (strcmp(json_string_value(note), "CUBLASLT_DEPENDENCY") != 0) continue;
-        /* An f32 matmul made on an H200 came out rounded as TF32 rounds, without a note of it; that
-         * the engine was cuBLASLt's is inferred. */
-        if (flag(request, "exact_f32"))
-            return "cuBLASLt rounds f32 operands to TF32, which the specification does not allow";
-        if (flag(request, "no_cublaslt"))
-            return "cuBLASLt drops a relu's clips and slope, and approximates gelu";
-    }
-    return NULL;
+    json_t *word;
+    json_array_foreach((json_t *)list, i, word) vec_push(a, &out, json_string_value(word));
+    return out;
+}
+
+/* NULL, or why this engine is barred. */
+static const char *barred(struct cudnn *c, const json_t *request, const json_t *config)
+{
+    struct engine_bars bars = {.deterministic = flag(request, "deterministic"),
+                               .exact_f32 = flag(request, "exact_f32"),
+                               .no_cublaslt = flag(request, "no_cublaslt")};
+    words_vec numerical = words(c->arena, json_object_get(config, "numerical")),
+              behavior = words(c->arena, json_object_get(config, "behavior"));
+    return gpu_barred(&bars, &numerical, &behavior);
 }
 
 static bool is_compiled(const json_t *config)
@@ -231,12 +235,18 @@ static struct work *new_work(struct cudnn *c, struct build *b, const json_t *con
 
 static json_t *candidate(struct cudnn *c, struct build *b, const json_t *request, json_t *config)
 {
-    const char *why = barred(request, config);
+    const char *why = barred(c, request, config);
     unsigned limit = (unsigned)json_integer_value(json_object_get(request, "time_limit_s"));
     struct work *w = new_work(c, b, config);
     json_t *one = why ? json_pack("{s:s, s:[s]}", "status", "notes", "reasons", why)
                       : build_plan(w, request, limit ? limit : 300);
-    json_object_update(one, config);
+    /* What a list did not say of an engine is known once it is built. */
+    if (!why && json_object_get(one, "numerical") && (why = barred(c, request, one))) {
+        json_object_del(one, "plan");
+        json_object_set_new(one, "status", json_string("notes"));
+        json_object_set_new(one, "reasons", json_pack("[s]", why));
+    }
+    json_object_update_missing(one, config);
     return one;
 }
 
@@ -274,6 +284,33 @@ static void try_versions(struct cudnn *c, json_t *reply)
         versions_differ(reply);
 }
 
+/* Which of the configurations are barred, and why. */
+static void list_configs(struct cudnn *c, const json_t *request, json_t *configs)
+{
+    size_t i;
+    json_t *config;
+    json_array_foreach(configs, i, config) {
+        const char *why = barred(c, request, config);
+        json_object_set_new(config, "status", json_string(why ? "notes" : "listed"));
+        if (why) json_object_set_new(config, "reasons", json_pack("[s]", why));
+    }
+}
+
+/* Questions that build nothing: what engines and knobs there are, which of them finalize. */
+static bool survey(struct cudnn *c, struct build *b, const json_t *request, json_t *reply)
+{
+    const char *what = text_of(request, "what");
+    bool ranges = strcmp(what, "engines") == 0;
+    if (!ranges && strcmp(what, "try") != 0) return false;
+    struct work *w = new_work(c, b, NULL);
+    w->ranges = ranges;
+    w->batch = ranges ? NULL : json_object_get(request, "configs");
+    json_t *got = b->host ? on_device(w) : finish_child(start_child(w, WORLD_ZERO, 300));
+    json_object_update(reply, got);
+    list_configs(c, request, json_object_get(reply, "engines"));
+    return true;
+}
+
 static void build_plans(struct cudnn *c, struct build *b, const json_t *request, json_t *reply)
 {
     const char *what = text_of(request, "what");
@@ -309,8 +346,13 @@ static void build_plans(struct cudnn *c, struct build *b, const json_t *request,
     }
     json_object_set(reply, "refusals", refusals);
     json_t *configs = json_object_get(list, "configs");
+    if (strcmp(what, "list") == 0) {
+        list_configs(c, request, configs);
+        json_object_set(reply, "candidates", configs);
+        return;
+    }
     size_t usable = 0;
-    json_array_foreach(configs, i, config) usable += barred(request, config) == NULL;
+    json_array_foreach(configs, i, config) usable += barred(c, request, config) == NULL;
     json_object_set_new(reply, "n_supported", json_integer((json_int_t)usable));
     if (strcmp(what, "count") == 0) return;
     json_array_foreach(configs, i, config) {
@@ -359,7 +401,7 @@ static void serve(struct cudnn *c, bool opened, const json_t *request, json_t *r
     }
     json_t *limit = json_object_get(request, "workspace_limit");
     if (limit) b->workspace_limit = json_integer_value(limit);
-    build_plans(c, b, request, reply);
+    if (!survey(c, b, request, reply)) build_plans(c, b, request, reply);
 }
 
 int main(int argc, char **argv)
