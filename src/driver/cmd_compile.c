@@ -131,15 +131,18 @@ static void summary(const struct plan *p, const char *target, const char *path)
 }
 
 /* Builds every variant; all are tried, so that one run reports every refusal. */
-static struct compiled *build_all(struct session *s, const struct options *o,
+static struct compiled *build_all(struct session *s, const struct options *o, const char *path,
                                   const struct module *m, const struct target *t)
 {
+    struct tune_lock lock = {0};
+    if (o->locked && !lock_read(s, arena_printf(s->arena, "%s.lock", path), &lock)) return NULL;
     size_t n = m->graphs.n;
     struct compiled *c = NEW_N(s->arena, struct compiled, n ? n : 1);
     bool ok = n > 0;
     for (size_t i = 0; i < n; i++) ok &= pipeline_lower(s, m->graphs.at[i], &c[i]);
     for (size_t i = 0; i < n && ok; i++) {
-        bool built = pipeline_build(s, o, t, &c[i]);
+        bool built = o->locked ? locked_build(s, o, t, &lock, path, &c[i])
+                               : pipeline_build(s, o, t, &c[i]);
         if (o->plans && strcmp(o->plans, "all") == 0)
             candidates_print(c[i].ir, &c[i].build, stdout);
         ok &= built;
@@ -155,7 +158,7 @@ static int compile_source(struct session *s, const struct options *o, const char
     if (o->dump) return dump(s, o, path, &t);
     struct module *m = driver_module(s, o, path, &t);
     if (!m) return 0;
-    struct compiled *c = build_all(s, o, m, &t);
+    struct compiled *c = build_all(s, o, path, m, &t);
     if (!c || s->n_errors) return 0;
     struct plan p;
     pipeline_plan(s, m, &t, c, m->graphs.n, &p);
@@ -195,6 +198,10 @@ int cmd_compile(struct session *s, const struct options *o)
     }
     if (o->plans && strcmp(o->plans, "all") != 0 && strcmp(o->plans, "first") != 0) {
         diag(s, DIAG_usage, NO_SPAN, "--plans is 'first' or 'all', got '%s'", o->plans);
+        return 0;
+    }
+    if (o->locked && o->plans) {
+        diag(s, DIAG_usage, NO_SPAN, "--locked builds one plan a graph: --plans has no use");
         return 0;
     }
     if (!check_launcher_options(s, o)) return 0;

@@ -20,12 +20,13 @@ bool driver_pair(struct session *s, const char *option, const char *text, const 
 }
 
 /* cuDNN's version where a requirement may speak of it: asking takes as long as opening cuDNN. Commands that
- * only look at the text do not ask; there such requirements pass. */
+ * only look at the text, or build what is locked, do not ask; there such requirements pass. */
 static int64_t library_version(struct session *s, const struct options *o, const struct source *src)
 {
     struct gpu_search search = driver_search(o);
     struct gpu_probe probe;
-    if (o->command != CMD_compile || !strstr(src->text, "cudnn")) return 0;
+    bool builds = o->command == CMD_compile || o->command == CMD_lock || o->command == CMD_tune;
+    if (!builds || o->locked || !strstr(src->text, "cudnn")) return 0;
     return gpu_probe(s, &search, false, &probe) ? probe.cudnn_version : 0;
 }
 

@@ -6,6 +6,7 @@
 #include "interp/interp.h"
 #include "pass/pass.h"
 #include "sema/sema.h"
+#include "tune/tune.h"
 
 enum command {
 #define COMMAND(name, operands, doc) CMD_##name,
@@ -71,6 +72,10 @@ struct compiled {           /* one variant on its way */
 bool pipeline_lower(struct session *s, const struct graph *g, struct compiled *out);
 bool pipeline_build(struct session *s, const struct options *o, const struct target *t,
                     struct compiled *c);
+/* Compares the chosen plan's own print of its graph with what was asked for; false with a
+ * diagnostic. */
+bool pipeline_match(struct session *s, const struct compiled *c);
+bool pipeline_allows_tf32(const struct graph *g);
 /* Says why no engine takes the graph: each engine's own reason, and the operator that loses the
  * last engine, found by building prefixes. */
 void refusal_explain(struct session *s, const struct options *o, const struct target *t,
@@ -78,6 +83,27 @@ void refusal_explain(struct session *s, const struct options *o, const struct ta
 /* Puts the module's built variants into one plan. */
 void pipeline_plan(struct session *s, const struct module *m, const struct target *t,
                    const struct compiled *c, size_t n, struct plan *out);
+
+/* ---- tuned plans (locked.c, jobs.c) --------------------------------------------------------- */
+
+/* What tuning and locks speak of: each graph and variant of a file, lowered. False with
+ * diagnostics. */
+typedef VEC(struct tune_job) jobs_vec;
+bool jobs_of_file(struct session *s, const struct options *o, const struct target *t,
+                  const char *path, jobs_vec *out);
+void job_of(struct session *s, const char *path, const struct compiled *c, struct tune_job *out);
+/* --db, $FGC_DB, or the user's cache folder. NULL with a diagnostic. */
+const char *driver_db(struct session *s, const struct options *o);
+struct build_request driver_request(const struct options *o, const struct target *t,
+                                    const struct tune_job *j, const struct gpu_search *search);
+typedef VEC(struct tune_report) tune_reports_vec;
+void tune_report_print(const struct tune_report *r, FILE *to);
+void tune_reports_json(const tune_reports_vec *v, struct buf *out);
+/* Instead of pipeline_build, under --locked: exactly what the lock names, or false with a
+ * diagnostic that says what is missing. */
+bool locked_build(struct session *s, const struct options *o, const struct target *t,
+                  const struct tune_lock *lock, const char *path, struct compiled *c);
+
 void candidates_print(const struct graph *g, const struct build_result *b, FILE *to);
 
 #endif

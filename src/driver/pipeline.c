@@ -18,7 +18,7 @@ bool pipeline_lower(struct session *s, const struct graph *g, struct compiled *o
 }
 
 /* TF32 is never chosen unless the specification says so. */
-static bool allows_tf32(const struct graph *g)
+bool pipeline_allows_tf32(const struct graph *g)
 {
     for (size_t i = 0; i < g->ops.n; i++)
         if (g->ops.at[i]->compute == DT_tf32) return true;
@@ -44,7 +44,7 @@ static void note_clusters(struct session *s, const struct target *t, const struc
 }
 
 /* Nothing may be lost between the descriptor tree and what cuDNN says it understood. */
-static bool check_match(struct session *s, const struct compiled *c)
+bool pipeline_match(struct session *s, const struct compiled *c)
 {
     const struct candidate *k = &c->build.candidates.at[c->build.chosen];
     struct buf why = {0};
@@ -70,14 +70,14 @@ bool pipeline_build(struct session *s, const struct options *o, const struct tar
         .what = o->plans && strcmp(o->plans, "all") == 0 ? BUILD_ALL : BUILD_FIRST,
         .workspace_limit = o->workspace_limit.given ? o->workspace_limit.value : -1,
         .deterministic = o->deterministic,
-        .allow_tf32 = allows_tf32(c->ir),
+        .allow_tf32 = pipeline_allows_tf32(c->ir),
     };
     if (!gpu_build(s, s->arena, &r, &c->build)) return false;
     if (c->build.chosen < 0) {
         refusal_explain(s, o, t, c);
         return false;
     }
-    if (!check_match(s, c)) return false;
+    if (!pipeline_match(s, c)) return false;
     if (!c->build.reproducible && (o->require_reproducible || !t->host)) {
         struct diag *d = diag(
             s, o->require_reproducible ? DIAG_not_reproducible : DIAG_maybe_not_reproducible,
@@ -111,7 +111,9 @@ static struct plan_step make_step(struct session *s, const struct compiled *c)
         .numerical = k->numerical,
         .behavior = k->behavior,
         .workspace_bytes = k->workspace_bytes,
-        .chosen_by = arena_printf(s->arena, "heuristic %s rank %d", k->mode, k->rank),
+        .chosen_by = strcmp(k->mode, "lock") == 0
+                         ? "lock"
+                         : arena_printf(s->arena, "heuristic %s rank %d", k->mode, k->rank),
         .plan = k->plan,
         .plan_bytes = k->plan_bytes,
     };

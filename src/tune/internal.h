@@ -15,4 +15,40 @@ json_t *pick_json(const struct tune_pick *p);
 const char *pick_read(struct arena *a, const json_t *j, struct tune_pick *out);
 bool is_sha256(const char *s);
 
+/* ---- log: what was done for a job, a line each ----------------------------------------------- */
+
+struct tune_log {
+    int fd;
+    const char *path;
+};
+/* Opens the job's log for this process alone. resume: calls back, in order, for each line since the
+ * last fresh start. False with a diagnostic. */
+bool log_open(struct session *s, const struct tune_setup *u, const struct tune_report *r,
+              void (*see)(void *, const json_t *), void *data, struct tune_log *out);
+/* Appends one line and syncs it; takes j over. False with a diagnostic. */
+bool log_line(struct session *s, const struct tune_log *l, json_t *j);
+
+/* ---- the stages of a search ------------------------------------------------------------------- */
+
+struct search {
+    struct session *s;
+    const struct tune_setup *u;
+    const struct tune_job *j;
+    struct tune_report *r;
+    struct tune_log log;
+    struct build_request request;
+    const char *plans;      /* folder */
+    int64_t start_ms;
+    int incumbent;          /* index, -1: the database had none */
+};
+const char *pick_id(struct arena *a, const struct tune_pick *p);
+struct tune_candidate *candidate_find(const struct tune_report *r, const char *id, int *index);
+void search_progress(const struct search *h, const char *stage, int done, int total, double left_s);
+bool search_stopped(const struct search *h);
+double search_seconds(const struct search *h);
+/* list.c: what there is to try. build.c: plans of it. trial.c: check, race, verdict. */
+bool search_list(struct search *h);
+bool search_build(struct search *h);
+bool search_trial(struct search *h);
+
 #endif

@@ -1,0 +1,74 @@
+/* jobs: what of a specification is tuned and locked, and where the results lie. */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "driver/driver.h"
+
+void job_of(struct session *s, const char *path, const struct compiled *c, struct tune_job *out)
+{
+    *out = (struct tune_job){
+        .file = path,
+        .graph = c->ir->name,
+        .variant = c->ir->variant,
+        .ir = c->ir,
+        .lowered = c->region,
+        .desc = c->desc,
+        .allow_tf32 = pipeline_allows_tf32(c->ir),
+    };
+    out->region = tune_region(s->arena, c->region);
+    sha256_hex(out->region, strlen(out->region), out->region_hash);
+    struct buf tree = {0};
+    desc_print(c->desc, &tree);
+    sha256_hex(tree.at, tree.n, out->tree);
+    buf_fini(&tree);
+}
+
+bool jobs_of_file(struct session *s, const struct options *o, const struct target *t,
+                  const char *path, jobs_vec *out)
+{
+    struct module *m = driver_module(s, o, path, t);
+    bool ok = m != NULL;
+    for (size_t i = 0; m && i < m->graphs.n; i++) {
+        struct compiled c = {0};
+        struct tune_job j;
+        if (!pipeline_lower(s, m->graphs.at[i], &c)) {
+            ok = false;
+            continue;
+        }
+        job_of(s, path, &c, &j);
+        vec_push(s->arena, out, j);
+    }
+    return ok;
+}
+
+const char *driver_db(struct session *s, const struct options *o)
+{
+    const char *db = o->db ? o->db : getenv("FGC_DB");
+    if (db && *db) return db;
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    if ((!cache || *cache != '/') && home && *home == '/')
+        cache = arena_printf(s->arena, "%s/.cache", home);
+    if (!cache || *cache != '/') {
+        diag(s, DIAG_usage, NO_SPAN, "--db DIR is needed: there is neither FGC_DB nor a home folder");
+        return NULL;
+    }
+    if (o->command != CMD_lock) { /* the last folder is made by who writes into it */
+        mkdir(cache, 0777);
+        mkdir(arena_printf(s->arena, "%s/fgc", cache), 0777);
+    }
+    return arena_printf(s->arena, "%s/fgc/tune", cache);
+}
+
+struct build_request driver_request(const struct options *o, const struct target *t,
+                                    const struct tune_job *j, const struct gpu_search *search)
+{
+    return (struct build_request){
+        .graph = j->desc,
+        .target = t,
+        .search = search,
+        .workspace_limit = o->workspace_limit.given ? o->workspace_limit.value : -1,
+        .deterministic = o->deterministic,
+        .allow_tf32 = j->allow_tf32,
+    };
+}
