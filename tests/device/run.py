@@ -471,6 +471,14 @@ def report(args, machine):
             f.write(f"| {r['name']} | {r['verdict']} | {r['detail'].replace('|', '/')} |\n")
 
 
+def python_caller(machine, pool):
+    """examples/python: PyTorch's tensors through ctypes, beside the cuDNN that PyTorch has loaded."""
+    for name in ("conv_bias_relu",):
+        caller = os.path.join(TOP, "examples", "python", name + ".py")
+        r = subprocess.run([sys.executable, caller, machine.fgc, *machine.include], capture_output=True, text=True, timeout=300)
+        row(f"python caller of {name}", r.returncode == 0, (r.stdout + r.stderr).strip()[-600:])
+
+
 def main():
     p = argparse.ArgumentParser(usage=__doc__)
     p.add_argument("--fgc", default=os.environ.get("FGC", "./fgc"))
@@ -499,7 +507,7 @@ def main():
             guard(check_expected, machine, dict(e.split("=", 1) for e in args.expect), args.out)
             guard(check_other_driver, machine)
         for piece, f in (("columns", one_column_operands), ("layouts", ambiguous_layouts), ("alignment", misaligned), ("padding", asymmetric_padding),
-                         ("tf32", no_tf32), ("causal", causal_corners), ("families", families)):
+                         ("tf32", no_tf32), ("causal", causal_corners), ("python", python_caller), ("families", families)):
             if wanted(piece):
                 guard(f, machine, pool)
         pool.shutdown(wait=True)
