@@ -42,6 +42,7 @@ PROGRAMS = ("interp", "cli", "launch", "plan", "unit", "device")
 MODES = ("launch", "plan", "compile", "cli", "parse", "errors", "ir", "pass", "lower", "fmt", "interp", "unit", "device")
 TOTALS = re.compile(r"^(\d+) passed, (\d+) failed, (\d+) skipped$", re.M)
 MEASURES = re.compile(r"rusage|perf_counter|monotonic")
+REPEAT = re.compile(r"^repeat: .*\n", re.M)
 CMOCKA = re.compile(r"^\[==========\].*?(\d+) test\(s\) run\.$", re.M)
 
 
@@ -209,6 +210,7 @@ class Runner:
         path, at = os.path.join(TOP, name), self.scratch("compile-" + name)
         refusal = path[:-3] + ".err"
         status, _, err = self.build(path, os.path.join(at, "1"), shared=True)
+        err = REPEAT.sub("", err)       # names folders of this run; tests/cli/repeat.py looks at it
         if os.path.exists(refusal):
             if self.args.update and status == 3:
                 write(refusal, err)

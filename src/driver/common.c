@@ -3,7 +3,8 @@
 
 struct gpu_search driver_search(const struct options *o)
 {
-    return (struct gpu_search){.cudnn = o->cudnn, .cuda = o->cuda, .no_python = o->no_python};
+    return (struct gpu_search){
+        .cudnn = o->cudnn, .cuda = o->cuda, .no_python = o->no_python, .sent = o->requests};
 }
 
 bool driver_pair(struct session *s, const char *option, const char *text, const char **name,

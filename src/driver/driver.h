@@ -36,11 +36,16 @@ struct options {
 #include "driver/options.def"
 #undef COMMAND
 #undef OPTION
+    words_vec *requests; /* bundle's alone: what the helper is asked is recorded here */
 };
 
 /* Reads argv into *o. False with a usage diagnostic. */
 bool options_parse(struct session *s, int argc, char **argv, struct options *o);
 void options_help(enum command c, bool all, FILE *to);
+/* Calls f(ctx, name with its dashes, value or NULL) for each option given that `c` takes, in the
+ * table's order. */
+void options_each(const struct options *o, enum command c,
+                  void (*f)(void *ctx, const char *name, const char *value), void *ctx);
 
 /* Subcommands: return the exit status when it is not session_exit_status's to say (that of recorded
  * errors comes on top in main). */
@@ -59,6 +64,16 @@ struct module *driver_module(struct session *s, const struct options *o, const c
 /* "x=path" -> name and path; false with a usage diagnostic. */
 bool driver_pair(struct session *s, const char *option, const char *text, const char **name,
                  const char **value);
+
+/* ---- repeating a run (repeat.c) ---------------------------------------------------------------- */
+
+/* Called first of all: keeps the command line, and catches what only a bug raises, so that it ends
+ * with exit status 70 and the command that repeats it. */
+void repeat_begin(int argc, char **argv);
+/* "repeat: [VARIABLE=VALUE...] fgc ..." on stderr, as a shell takes it. */
+void repeat_print(void);
+/* Puts a word in quotes where a shell needs them. */
+void shell_word(struct buf *b, const char *word);
 
 /* ---- pipeline ------------------------------------------------------------------------------ */
 

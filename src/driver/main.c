@@ -42,10 +42,12 @@ static int run(struct session *s, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    repeat_begin(argc, argv);
     struct session *s = session_new();
     int status = run(s, argc, argv);
     diag_flush(s, stderr);
     int recorded = session_exit_status(s);
+    if (recorded == 3) repeat_print();
     session_free(s);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         fprintf(stderr, "fgc: error: cannot write standard output\n");

@@ -39,10 +39,17 @@ static const struct command_row command_rows[] = {
 #undef OPTION
 };
 
+/* bundle takes what compile takes: it compiles. */
+static bool takes(enum command c, const struct option_row *r)
+{
+    unsigned as = c == CMD_bundle ? CMD(bundle) | CMD(compile) : 1u << c;
+    return (r->commands & as) != 0;
+}
+
 static const struct option_row *find_long(enum command c, const char *name, size_t len)
 {
     for (size_t i = 0; i < COUNT_OF(rows); i++)
-        if ((rows[i].commands & (1u << c)) && strlen(rows[i].name) == len &&
+        if (takes(c, &rows[i]) && strlen(rows[i].name) == len &&
             memcmp(rows[i].name, name, len) == 0)
             return &rows[i];
     return NULL;
@@ -51,7 +58,7 @@ static const struct option_row *find_long(enum command c, const char *name, size
 static const struct option_row *find_letter(enum command c, char letter)
 {
     for (size_t i = 0; i < COUNT_OF(rows); i++)
-        if ((rows[i].commands & (1u << c)) && rows[i].letter == letter && letter) return &rows[i];
+        if (takes(c, &rows[i]) && rows[i].letter == letter && letter) return &rows[i];
     return NULL;
 }
 
@@ -98,7 +105,7 @@ static void unknown(struct session *s, enum command c, const char *text)
     const char *names[COUNT_OF(rows)];
     size_t n = 0, len = strcspn(text, "=");
     for (size_t i = 0; i < COUNT_OF(rows); i++)
-        if (rows[i].commands & (1u << c)) names[n++] = rows[i].name;
+        if (takes(c, &rows[i])) names[n++] = rows[i].name;
     const char *near = NULL;
     if (len > 2) near = closest_name(arena_strndup(s->arena, text + 2, len - 2), names, n);
     if (near) diag_hint(s, d, "did you mean '--%s'", near);
@@ -170,7 +177,7 @@ void options_help(enum command c, bool all, FILE *to)
     fprintf(to, "options:\n");
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         const struct option_row *r = &rows[i];
-        if (!(r->commands & (1u << c))) continue;
+        if (!takes(c, r)) continue;
         char left[80];
         snprintf(left, sizeof left, "%c%c%s --%s%s%s", r->letter ? '-' : ' ',
                  r->letter ? r->letter : ' ', r->letter ? "," : " ", r->name, r->arg ? "=" : "",
@@ -181,4 +188,36 @@ void options_help(enum command c, bool all, FILE *to)
         to,
         "\nexit status: 0 done, 1 the input is wrong, 2 wrong usage, 3 the environment refused, "
         "70 a bug in fgc\n");
+}
+
+void options_each(const struct options *o, enum command c,
+                  void (*f)(void *ctx, const char *name, const char *value), void *ctx)
+{
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        const struct option_row *r = &rows[i];
+        const void *member = (const char *)o + r->at;
+        char name[64], digits[24];
+        snprintf(name, sizeof name, "--%s", r->name);
+        if (!takes(c, r)) continue;
+        switch (r->kind) {
+        case KIND_FLAG:
+            if (*(const option_FLAG *)member) f(ctx, name, NULL);
+            break;
+        case KIND_TEXT:
+            if (*(const option_TEXT *)member) f(ctx, name, *(const option_TEXT *)member);
+            break;
+        case KIND_LIST: {
+            const option_LIST *list = member;
+            for (size_t k = 0; k < list->n; k++) f(ctx, name, list->at[k]);
+            break;
+        }
+        case KIND_BYTES:
+        case KIND_SEED: {
+            const struct option_number *n = member;
+            snprintf(digits, sizeof digits, "%lld", (long long)n->value);
+            if (n->given) f(ctx, name, digits);
+            break;
+        }
+        }
+    }
 }

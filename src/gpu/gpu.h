@@ -17,6 +17,7 @@ struct gpu_search {
     const char *cudnn; /* --cudnn: a file or a folder; NULL: look */
     const char *cuda;  /* --cuda: prefix; NULL: look */
     bool no_python;    /* do not ask python3 for its nvidia/ folders */
+    words_vec *sent;   /* NULL, or takes a copy of each request to the helper, JSON */
 };
 enum gpu_lib { LIB_CUDNN, LIB_NVRTC, LIB_CUDART, LIB_CUDA, N_GPU_LIBS };
 struct gpu_tried { /* one step of the search, for doctor */

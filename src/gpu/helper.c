@@ -149,6 +149,7 @@ static json_t *ask_once(struct session *s, const struct gpu_search *o, json_t *r
     struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
     sigaction(SIGPIPE, &ignore, &before);
     char *text = json_dumps(request, JSON_COMPACT);
+    if (o->sent) vec_push(s->arena, o->sent, arena_strdup(s->arena, text));
     struct buf out = {0}, err = {0};
     int status = 0;
     bool in_time = talk(&h, text, now_ms() + (int64_t)time_limit_s * 1000, &out, &err);
