@@ -19,10 +19,12 @@ static bool wants_colour(const struct options *o)
     return isatty(STDERR_FILENO) && !getenv("NO_COLOR");
 }
 
-static int run(struct session *s, int argc, char **argv)
+static int run(struct session *s, int argc, char **argv, enum command *command)
 {
     struct options o;
-    if (!options_parse(s, argc, argv, &o)) return 0;
+    bool ok = options_parse(s, argc, argv, &o);
+    *command = o.command;
+    if (!ok) return 0;
     s->colour = wants_colour(&o);
     s->werror = o.werror;
     if (o.version) {
@@ -44,10 +46,12 @@ int main(int argc, char **argv)
 {
     repeat_begin(argc, argv);
     struct session *s = session_new();
-    int status = run(s, argc, argv);
+    enum command command;
+    int status = run(s, argc, argv, &command);
     diag_flush(s, stderr);
     int recorded = session_exit_status(s);
-    if (recorded == 3) repeat_print();
+    /* What check refuses has its place in the text, and nothing was searched or built. */
+    if (recorded == 3 && command != CMD_check) repeat_print();
     session_free(s);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         fprintf(stderr, "fgc: error: cannot write standard output\n");
