@@ -140,6 +140,7 @@ static struct compiled *build_all(struct session *s, const struct options *o, co
     struct compiled *c = NEW_N(s->arena, struct compiled, n ? n : 1);
     bool ok = n > 0;
     for (size_t i = 0; i < n; i++) ok &= pipeline_lower(s, m->graphs.at[i], &c[i]);
+    if (o->tune) return ok && tuned_build(s, o, path, c, n) ? c : NULL;
     for (size_t i = 0; i < n && ok; i++) {
         bool built = o->locked ? locked_build(s, o, t, &lock, path, &c[i])
                                : pipeline_build(s, o, t, &c[i]);
@@ -154,7 +155,8 @@ static int compile_source(struct session *s, const struct options *o, const char
 {
     struct target t;
     struct gpu_search search = driver_search(o);
-    if (!target_load(s, o->target ? o->target : "nvidia-h200", &search, &t)) return 0;
+    const char *target = o->target ? o->target : o->tune ? "host" : "nvidia-h200";
+    if (!target_load(s, target, &search, &t)) return 0;
     if (o->dump) return dump(s, o, path, &t);
     struct module *m = driver_module(s, o, path, &t);
     if (!m) return 0;
@@ -200,8 +202,8 @@ int cmd_compile(struct session *s, const struct options *o)
         diag(s, DIAG_usage, NO_SPAN, "--plans is 'first' or 'all', got '%s'", o->plans);
         return 0;
     }
-    if (o->locked && o->plans) {
-        diag(s, DIAG_usage, NO_SPAN, "--locked builds one plan a graph: --plans has no use");
+    if (o->locked + o->tune + (o->plans != NULL) > 1) {
+        diag(s, DIAG_usage, NO_SPAN, "--locked, --tune and --plans exclude each other");
         return 0;
     }
     if (!check_launcher_options(s, o)) return 0;

@@ -12,7 +12,6 @@ struct lock_job {
     const struct options *o;
     const struct target *t;
     struct tune_db db;
-    const char *db_plans;
     struct gpu_search search;
     struct gpu_probe here; /* versions of this machine */
     words_vec stores; /* folders that the plans are copied to */
@@ -26,35 +25,6 @@ static void complain(struct session *s, const struct lock_job *l, const struct t
     const char *near = tune_db_near(s, &l->db, k);
     if (near) diag_note(s, d, NO_SPAN, "database '%s': %s", l->db.dir, near);
     diag_hint(s, d, "fgc tune %s --db %s, on the machine with the GPU", j->file, l->db.dir);
-}
-
-/* The entry's plan for this very writing of the region: the one that was tuned, or, when the
- * specification was since written in another order, the same engine built anew. */
-static char *plan_bytes(struct session *s, const struct lock_job *l, const struct tune_job *j,
-                        const struct tune_entry *e, size_t *n)
-{
-    if (strcmp(e->tree, j->tree) == 0) {
-        char *bytes = tune_plan_get(s, l->db_plans, e->pick.plan, n);
-        if (bytes) return bytes;
-    }
-    struct build_request r = driver_request(l->o, l->t, j, &l->search);
-    struct build_result got;
-    r.what = BUILD_ONE;
-    r.engine = e->pick.engine;
-    r.knobs = e->pick.knobs;
-    if (!gpu_build(s, s->arena, &r, &got)) return NULL;
-    if (got.chosen >= 0) {
-        *n = got.candidates.at[0].plan_bytes;
-        return (char *)got.candidates.at[0].plan;
-    }
-    struct diag *d = diag(s, DIAG_lock_miss, j->ir->span,
-                          "graph '%s'%s%s: the plan that was tuned is not there, and its engine %" PRId64
-                          " cannot be built here",
-                          j->graph, *j->variant ? " with " : "", j->variant, e->pick.engine);
-    const struct candidate *k = got.candidates.n ? &got.candidates.at[0] : NULL;
-    if (k) diag_note(s, d, NO_SPAN, "%s", k->reasons.n ? k->reasons.at[0] : k->status);
-    diag_hint(s, d, "tune it again, as it is written now");
-    return NULL;
 }
 
 static bool lock_one(struct session *s, struct lock_job *l, const struct tune_job *j,
@@ -76,7 +46,7 @@ static bool lock_one(struct session *s, struct lock_job *l, const struct tune_jo
         complain(s, l, j, &k);
         return false;
     }
-    char *bytes = plan_bytes(s, l, j, &e, &n);
+    char *bytes = driver_entry_plan(s, l->o, l->t, &l->db, j, &e, &n);
     if (!bytes) return false;
     memcpy(p.region, j->region_hash, sizeof p.region);
     memcpy(p.tree, j->tree, sizeof p.tree);
@@ -172,7 +142,6 @@ int cmd_lock(struct session *s, const struct options *o)
     }
     const char *dir = driver_db(s, o);
     if (!dir || !tune_db_open(s, dir, false, &l.db)) return 0;
-    l.db_plans = arena_printf(s->arena, "%s/plans", dir);
     if (!target_load(s, o->target ? o->target : "nvidia-h200", &l.search, &t)) return 0;
     if (!gpu_probe(s, &l.search, true, &l.here)) return 0;
     if (!l.here.cudnn_version) {

@@ -213,6 +213,43 @@ static void tune_all(struct session *s, const struct options *o, const struct sh
     if (held >= 0) close(held);
 }
 
+bool tuned_build(struct session *s, const struct options *o, const char *path, struct compiled *c,
+                 size_t n)
+{
+    struct target t;
+    struct gpu_probe here;
+    struct gpu_search search = driver_search(o);
+    struct tune_setup u = {.db = {NULL}};
+    struct shard all = {0, 1};
+    jobs_vec jobs = {0};
+    tune_reports_vec reports = {0};
+    int held = -1;
+    catch_signals();
+    bool ok = check_options(s, o) && prepare(s, o, false, &search, &t, &here, &u);
+    for (size_t i = 0; ok && i < n; i++) {
+        struct tune_job j;
+        job_of(s, path, &c[i], &j);
+        vec_push(s->arena, &jobs, j);
+    }
+    u.resume = true;
+    if (ok) ok = (held = tune_device_lock(s, u.device->uuid, true)) >= 0;
+    if (ok) run_jobs(s, o, &u, &jobs, &all, &reports);
+    if (u.device) u.device->close(u.device->self);
+    if (held >= 0) close(held);
+    for (size_t i = 0; ok && i < n && s->n_errors == 0; i++) {
+        struct tune_entry e;
+        struct tune_key k = u.key;
+        size_t bytes;
+        k.region = jobs.at[i].region;
+        char *plan = tune_db_get(s, &u.db, &k, &e)
+                         ? driver_entry_plan(s, o, &t, &u.db, &jobs.at[i], &e, &bytes)
+                         : NULL;
+        if (plan) driver_take_plan(s, "tuned", &e.pick, plan, bytes, k.cudnn, k.nvrtc, &c[i]);
+        ok = plan && pipeline_match(s, &c[i]);
+    }
+    return ok && s->n_errors == 0;
+}
+
 int cmd_tune(struct session *s, const struct options *o)
 {
     struct shard shard;

@@ -111,6 +111,12 @@ void job_of(struct session *s, const char *path, const struct compiled *c, struc
 const char *driver_db(struct session *s, const struct options *o);
 struct build_request driver_request(const struct options *o, const struct target *t,
                                     const struct tune_job *j, const struct gpu_search *search);
+/* The plan of an entry for this very writing of its region: the one that was tuned, or, when the
+ * specification was since written in another order, the same engine built anew. NULL with a
+ * diagnostic. */
+char *driver_entry_plan(struct session *s, const struct options *o, const struct target *t,
+                        const struct tune_db *db, const struct tune_job *j,
+                        const struct tune_entry *e, size_t *n);
 typedef VEC(struct tune_report) tune_reports_vec;
 void tune_report_print(const struct tune_report *r, FILE *to);
 void tune_reports_json(const tune_reports_vec *v, struct buf *out);
@@ -118,6 +124,14 @@ void tune_reports_json(const tune_reports_vec *v, struct buf *out);
  * diagnostic that says what is missing. */
 bool locked_build(struct session *s, const struct options *o, const struct target *t,
                   const struct tune_lock *lock, const char *path, struct compiled *c);
+/* Instead of pipeline_build, under --tune: tunes what the database does not have yet, and takes the
+ * winners. False with diagnostics. */
+bool tuned_build(struct session *s, const struct options *o, const char *path, struct compiled *c,
+                 size_t n);
+/* Makes c->build of a plan that is known by its hash; "" for no NVRTC. */
+void driver_take_plan(struct session *s, const char *chosen_by, const struct tune_pick *p,
+                      const char *bytes, size_t n, int64_t cudnn, const char *nvrtc,
+                      struct compiled *c);
 
 void candidates_print(const struct graph *g, const struct build_result *b, FILE *to);
 

@@ -1,5 +1,6 @@
 /* jobs: what of a specification is tuned and locked, and where the results lie. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -71,4 +72,33 @@ struct build_request driver_request(const struct options *o, const struct target
         .deterministic = o->deterministic,
         .allow_tf32 = j->allow_tf32,
     };
+}
+
+char *driver_entry_plan(struct session *s, const struct options *o, const struct target *t,
+                        const struct tune_db *db, const struct tune_job *j,
+                        const struct tune_entry *e, size_t *n)
+{
+    struct gpu_search search = driver_search(o);
+    if (strcmp(e->tree, j->tree) == 0) {
+        char *bytes = tune_plan_get(s, arena_printf(s->arena, "%s/plans", db->dir), e->pick.plan, n);
+        if (bytes) return bytes;
+    }
+    struct build_request r = driver_request(o, t, j, &search);
+    struct build_result got;
+    r.what = BUILD_ONE;
+    r.engine = e->pick.engine;
+    r.knobs = e->pick.knobs;
+    if (!gpu_build(s, s->arena, &r, &got)) return NULL;
+    if (got.chosen >= 0) {
+        *n = got.candidates.at[0].plan_bytes;
+        return (char *)got.candidates.at[0].plan;
+    }
+    struct diag *d = diag(s, DIAG_lock_miss, j->ir->span,
+                          "graph '%s'%s%s: the plan that was tuned is not there, and its engine %" PRId64
+                          " cannot be built here",
+                          j->graph, *j->variant ? " with " : "", j->variant, e->pick.engine);
+    const struct candidate *k = got.candidates.n ? &got.candidates.at[0] : NULL;
+    if (k) diag_note(s, d, NO_SPAN, "%s", k->reasons.n ? k->reasons.at[0] : k->status);
+    diag_hint(s, d, "tune it again, as it is written now");
+    return NULL;
 }

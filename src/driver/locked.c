@@ -94,20 +94,23 @@ static char *rebuild(struct session *s, const struct options *o, const struct ta
     return bytes;
 }
 
-static void fill(struct session *s, const struct lock_target *lt, const struct lock_plan *p,
-                 const char *bytes, size_t n, struct compiled *c)
+/* The result of a build that was none: a plan that is known by its hash. */
+void driver_take_plan(struct session *s, const char *chosen_by, const struct tune_pick *p,
+                      const char *bytes, size_t n, int64_t cudnn, const char *nvrtc,
+                      struct compiled *c)
 {
-    struct candidate k = {.mode = "lock",
-                          .engine = p->pick.engine,
-                          .knobs = p->pick.knobs,
-                          .numerical = p->pick.numerical,
-                          .behavior = p->pick.behavior,
-                          .workspace_bytes = p->pick.workspace_bytes,
+    struct candidate k = {.mode = chosen_by,
+                          .rank = -1,
+                          .engine = p->engine,
+                          .knobs = p->knobs,
+                          .numerical = p->numerical,
+                          .behavior = p->behavior,
+                          .workspace_bytes = p->workspace_bytes,
                           .plan = bytes,
                           .plan_bytes = n};
     c->build = (struct build_result){.n_supported = 1,
-                                     .cudnn_version = lt->cudnn,
-                                     .nvrtc_version = *lt->nvrtc ? lt->nvrtc : NULL,
+                                     .cudnn_version = cudnn,
+                                     .nvrtc_version = *nvrtc ? nvrtc : NULL,
                                      .reproducible = true}; /* its bytes are pinned */
     vec_push(s->arena, &c->build.candidates, k);
 }
@@ -144,6 +147,6 @@ bool locked_build(struct session *s, const struct options *o, const struct targe
         diag_hint(s, d, "fgc lock --vendor copies the plans to '%s.plans'", path);
         return false;
     }
-    fill(s, lt, p, bytes, n, c);
+    driver_take_plan(s, "lock", &p->pick, bytes, n, lt->cudnn, lt->nvrtc, c);
     return pipeline_match(s, c);
 }

@@ -111,8 +111,8 @@ static struct plan_step make_step(struct session *s, const struct compiled *c)
         .numerical = k->numerical,
         .behavior = k->behavior,
         .workspace_bytes = k->workspace_bytes,
-        .chosen_by = strcmp(k->mode, "lock") == 0
-                         ? "lock"
+        .chosen_by = k->rank < 0
+                         ? k->mode
                          : arena_printf(s->arena, "heuristic %s rank %d", k->mode, k->rank),
         .plan = k->plan,
         .plan_bytes = k->plan_bytes,

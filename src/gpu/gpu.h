@@ -90,8 +90,8 @@ struct build_request {
     int time_limit_s; /* a hung helper is killed; 0: 300 */
 };
 struct candidate {
-    const char *mode; /* "A", "B", "FALLBACK", "lock" */
-    int rank;         /* position in that mode's list, from 0 */
+    const char *mode; /* "A", "B", "FALLBACK", "lock", "tuned" */
+    int rank;         /* position in that mode's list, from 0; -1: there was no list */
     int64_t engine;
     knobs_vec knobs;
     words_vec numerical,

@@ -222,6 +222,25 @@ def one_gpu(folder, spec):
     os.unlink(path)
 
 
+def compiled(folder, spec):
+    """--tune: tunes what the database does not have, builds the winner, and the next time only takes it."""
+    db, plan, trace = os.path.join(folder, "now"), os.path.join(folder, "now.plan"), os.path.join(folder, "now.trace")
+    write(db + ".script", "* time 100\n")
+    env = dict(FAKE_DEVICE=db + ".script", FAKE_TRACE=trace)
+    args = [spec, "--tune", "--db", db, "-o", plan, *T]
+    status, out, err = run(args, FAKE, env)
+    check(status == 0 and ", tuned" in out, f"--tune: {status} {out} {err}")
+    first, samples = read(plan), len(read(trace))
+    status, out, err = run(args, FAKE, env)
+    check(status == 0 and read(plan) == first and len(read(trace)) == samples, f"--tune again: {status} {out} {err}")
+    status, _, err = run(args + ["--locked"], FAKE, env)
+    check(status == 2 and "exclude" in err, err)
+    os.unlink(plan)
+    write(db + ".script", "* wrong\n")
+    status, out, err = run([spec, "--tune", "--db", db + "2", "-o", plan, *T], FAKE, env)
+    check(status == 3 and not os.path.exists(plan), f"--tune without a winner: {status} {out} {err}")
+
+
 def locks(folder, spec, db, ids):
     at = os.path.join(folder, "locked")
     os.mkdir(at)
@@ -339,6 +358,7 @@ def main():
         killed(folder, spec)
         interrupted(folder, spec)
         one_gpu(folder, spec)
+        compiled(folder, spec)
         locks(folder, spec, db, ids)
     print(f"{passes} passed, {failures} failed, 0 skipped")
     return failures != 0
