@@ -31,7 +31,7 @@ static enum growth growth(const struct op *op)
         {"MIN", GROW_largest}, {"MAX", GROW_largest}, {"BINARY_SELECT", GROW_largest},
         {"NEG", GROW_largest}, {"ABS", GROW_largest}, {"IDENTITY", GROW_largest},
     };
-    if (ops[op->id].traits & OPT_comparison) return GROW_one;
+    if (ops[op->id].traits & (OPT_comparison | OPT_logical)) return GROW_one;
     for (size_t k = 0; k < COUNT_OF(table); k++) {
         if (strcmp(table[k].mode, ops[op->id].mode) == 0) return table[k].by;
     }

@@ -6,14 +6,20 @@
 #include <float.h>
 #include <math.h>
 
+static struct desc *mode_of(struct lowering *l, const char *mode, const char *compute)
+{
+    struct desc *pw = lower_desc(l, DESC_KIND_POINTWISE, "pw");
+    desc_set_word(l->arena, pw, DESC_ATTR_POINTWISE_MODE, mode);
+    desc_set_word(l->arena, pw, DESC_ATTR_POINTWISE_MATH_PREC, compute);
+    return pw;
+}
+
 struct desc *lower_pw(struct lowering *l, const struct op *origin, const char *mode,
                       const char *compute, struct desc *x, struct desc *b, struct desc *t,
                       struct desc *y)
 {
     struct arena *a = l->arena;
-    struct desc *pw = lower_desc(l, DESC_KIND_POINTWISE, "pw");
-    desc_set_word(a, pw, DESC_ATTR_POINTWISE_MODE, mode);
-    desc_set_word(a, pw, DESC_ATTR_POINTWISE_MATH_PREC, compute);
+    struct desc *pw = mode_of(l, mode, compute);
     struct desc *d = lower_operation(l, DESC_KIND_OPERATION_POINTWISE, origin);
     desc_set_child(a, d, DESC_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, pw);
     desc_set_child(a, d, DESC_ATTR_OPERATION_POINTWISE_XDESC, x);
@@ -36,6 +42,12 @@ static const struct {
     {"RELU_FWD", "lower", DESC_ATTR_POINTWISE_RELU_LOWER_CLIP, 0},
     {"RELU_FWD", "upper", DESC_ATTR_POINTWISE_RELU_UPPER_CLIP, FLT_MAX},
     {"RELU_FWD", "slope", DESC_ATTR_POINTWISE_RELU_LOWER_CLIP_SLOPE, 0},
+    {"RELU_BWD", "lower", DESC_ATTR_POINTWISE_RELU_LOWER_CLIP, 0},
+    {"RELU_BWD", "upper", DESC_ATTR_POINTWISE_RELU_UPPER_CLIP, FLT_MAX},
+    {"RELU_BWD", "slope", DESC_ATTR_POINTWISE_RELU_LOWER_CLIP_SLOPE, 0},
+    {"ELU_BWD", "alpha", DESC_ATTR_POINTWISE_ELU_ALPHA, 1},
+    {"SOFTPLUS_BWD", "beta", DESC_ATTR_POINTWISE_SOFTPLUS_BETA, 1},
+    {"SWISH_BWD", "beta", DESC_ATTR_POINTWISE_SWISH_BETA, 1},
     {"ELU_FWD", "alpha", DESC_ATTR_POINTWISE_ELU_ALPHA, 1},
     {"SOFTPLUS_FWD", "beta", DESC_ATTR_POINTWISE_SOFTPLUS_BETA, 1},
     {"SWISH_FWD", "beta", DESC_ATTR_POINTWISE_SWISH_BETA, 1},
@@ -44,7 +56,7 @@ static const struct {
 static void set_parameters(struct lowering *l, const struct op *op, struct desc *pw)
 {
     const char *mode = ops[op->id].mode;
-    if (strcmp(mode, "RELU_FWD") == 0) {
+    if (strcmp(mode, "RELU_FWD") == 0 || strcmp(mode, "RELU_BWD") == 0) {
         desc_set_word(l->arena, pw, DESC_ATTR_POINTWISE_NAN_PROPAGATION, "PROPAGATE_NAN");
     }
     for (size_t k = 0; k < COUNT_OF(parameters); k++) {
@@ -56,11 +68,13 @@ static void set_parameters(struct lowering *l, const struct op *op, struct desc 
     }
 }
 
-/* cuDNN 9.19: pointwise engines compute in FLOAT and nothing else, and take neither f64 nor i64
- * (listed, then refused when compiled). NULL with a diagnostic where FLOAT would not be exact. */
+/* cuDNN 9.19: pointwise engines compute in FLOAT and nothing else, logic alone in BOOLEAN, and take
+ * neither f64 nor i64 (listed, then refused when compiled). NULL with a diagnostic where FLOAT would
+ * not be exact. */
 static const char *precision(struct lowering *l, const struct op *op)
 {
     const struct op_info *info = &ops[op->id];
+    if (info->traits & OPT_logical) return "BOOLEAN";
     for (int k = 0; k <= info->n_in; k++) {
         const struct value *v = k < info->n_in ? op->in[k] : op->out[0];
         bool literal = v->role == VAL_CONST; /* lowered in a type that fits */
@@ -134,5 +148,25 @@ bool lower_pointwise(struct lowering *l, const struct op *op)
     }
     struct desc *y = lower_value(l, op->out[0]);
     set_parameters(l, op, lower_pw(l, op, info->mode, compute, in[0], in[1], in[2], y));
+    return true;
+}
+
+/* A gradient: cuDNN names its operands dy and x, its result dx. */
+bool lower_backward(struct lowering *l, const struct op *op)
+{
+    struct arena *a = l->arena;
+    const char *compute = precision(l, op);
+    if (!compute) return false;
+    struct desc *dy = lower_value(l, op->in[0]), *x = lower_value(l, op->in[1]);
+    struct desc *dx = lower_value(l, op->out[0]);
+    struct desc *pw = mode_of(l, ops[op->id].mode, compute);
+    set_parameters(l, op, pw);
+    struct desc *d = lower_operation(l, DESC_KIND_OPERATION_POINTWISE, op);
+    desc_set_child(a, d, DESC_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, pw);
+    desc_set_child(a, d, DESC_ATTR_OPERATION_POINTWISE_DYDESC, dy);
+    desc_set_child(a, d, DESC_ATTR_OPERATION_POINTWISE_XDESC, x);
+    desc_set_child(a, d, DESC_ATTR_OPERATION_POINTWISE_DXDESC, dx);
+    desc_set_real(a, d, DESC_ATTR_OPERATION_POINTWISE_ALPHA1, 1);
+    desc_set_real(a, d, DESC_ATTR_OPERATION_POINTWISE_ALPHA2, 1);
     return true;
 }

@@ -35,6 +35,8 @@ TWO(mod, fmod(a, b))
 TWO(pow, pow(a, b))
 TWO(min, fmin(a, b))
 TWO(max, fmax(a, b))
+TWO(atan2, atan2(a, b))
+TWO(add_square, a + b * b)
 ONE(neg, -x)
 ONE(abs, fabs(x))
 ONE(exp, exp(x))
@@ -44,6 +46,7 @@ ONE(rsqrt, 1 / sqrt(x))
 ONE(reciprocal, 1 / x)
 ONE(sin, sin(x))
 ONE(cos, cos(x))
+ONE(tan, tan(x))
 ONE(erf, erf(x))
 ONE(ceil, ceil(x))
 ONE(floor, floor(x))
@@ -58,12 +61,43 @@ ONE(swish, x / (1 + exp(-REAL(0) * x)))
 ONE(softplus,
     (REAL(0) * x > 0 ? REAL(0) * x + log1p(exp(-REAL(0) * x)) : log1p(exp(REAL(0) * x))) / REAL(0))
 ONE(tanh, tanh(x))
+
+/* ---- gradients: a is dy, b is x ---- */
+static double sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+static double gelu_slope(double x) /* Phi(x) + x phi(x), phi the density of the normal distribution */
+{
+    return 0.5 * erfc(-x * 0.70710678118654752440) + x * 0.39894228040143267794 * exp(-x * x / 2);
+}
+
+static double gelu_tanh_slope(double x)
+{
+    static const double c = 0.79788456080286535588; /* sqrt(2 / pi) */
+    double t = tanh(c * (x + 0.044715 * x * x * x));
+    return 0.5 * (1 + t + x * (1 - t * t) * c * (1 + 3 * 0.044715 * x * x));
+}
+
+TWO(relu_bwd, b <= REAL(0) ? REAL(2) * a : b <= REAL(1) || isnan(b) ? a : 0)
+TWO(elu_bwd, b > 0 || isnan(b) ? a : a * REAL(0) * exp(b))
+TWO(gelu_bwd, a *gelu_slope(b))
+TWO(gelu_tanh_bwd, a *gelu_tanh_slope(b))
+TWO(sigmoid_bwd, a *sigmoid(b) * sigmoid(-b))
+TWO(swish_bwd, a *(sigmoid(REAL(0) * b) + REAL(0) * b * sigmoid(REAL(0) * b) * sigmoid(-REAL(0) * b)))
+TWO(softplus_bwd, a *sigmoid(REAL(0) * b))
+TWO(tanh_bwd, a / (cosh(b) * cosh(b)))
+
 TWO(eq, a == b)
 TWO(ne, a != b)
 TWO(lt, a < b)
 TWO(le, a <= b)
 TWO(gt, a > b)
 TWO(ge, a >= b)
+TWO(logical_and, a != 0 && b != 0)
+TWO(logical_or, a != 0 || b != 0)
+ONE(logical_not, x == 0)
 ONE(identity, x)
 
 static double point_select(const struct at *p)
@@ -87,9 +121,9 @@ static point_fn *const points[N_OPS] = {
 #undef OP
 };
 
-static bool is_comparison(const struct op *op)
+static bool gives_bool(const struct op *op)
 {
-    return ops[op->id].traits & OPT_comparison;
+    return ops[op->id].traits & (OPT_comparison | OPT_logical);
 }
 
 /* How far the result can be from `y` when each operand is within its bound. */
@@ -125,8 +159,9 @@ static void run(void *data, int64_t from, int64_t to)
             *(k == 0 ? &p.a : k == 1 ? &p.b : &p.c) = e->in[k]->at[at];
             if (e->in[k]->bound) bound[k] = e->in[k]->bound[at];
         }
-        if (ops[e->op->id].traits & OPT_exponential && isfinite(p.a))
-            bound[0] += 0x1p-23 * fabs(p.a);
+        /* the argument of an activation or of its gradient is the last operand */
+        if (ops[e->op->id].traits & OPT_exponential && isfinite(n == 2 ? p.b : p.a))
+            bound[n - 1] += 0x1p-23 * fabs(n == 2 ? p.b : p.a);
         double y = f(&p);
         if (e->op->id == OP_cast) y = dtype_round(e->op->out[0]->type, y);
         out->at[i] = y;
@@ -135,14 +170,14 @@ static void run(void *data, int64_t from, int64_t to)
             out->bound[i] = bound[0] + (e->op->out[0]->type == e->op->in[0]->type
                                             ? 0
                                             : dtype_ulp(e->op->out[0]->type, y));
-        } else if (is_comparison(e->op)) {
+        } else if (gives_bool(e->op)) {
             out->bound[i] = moved(f, &p, y, bound);
         } else {
             /* four roundings of f32, and the GPU's functions of a few ulp */
             double scale = fabs(y) > 0 ? fabs(y) : 0;
             out->bound[i] = moved(f, &p, y, bound) + (isfinite(scale) ? 0x1p-21 * scale : 0);
-            if (ops[e->op->id].traits & OPT_cancels && isfinite(p.a))
-                out->bound[i] += 0x1p-23 * fabs(p.a);
+            if (ops[e->op->id].traits & OPT_cancels && isfinite(p.a)) /* gradients: a is dy, b is x */
+                out->bound[i] += 0x1p-23 * fabs(p.a) * (n == 2 && isfinite(p.b) ? 1 + fabs(p.b) : 1);
         }
     }
 }

@@ -122,6 +122,8 @@ static const struct {
     {DESC_ATTR_OPERATION_POINTWISE_BDESC, "B", ""},
     {DESC_ATTR_OPERATION_POINTWISE_TDESC, "T", ""},
     {DESC_ATTR_OPERATION_POINTWISE_YDESC, "Y", ""},
+    {DESC_ATTR_OPERATION_POINTWISE_DXDESC, "dX", ""},
+    {DESC_ATTR_OPERATION_POINTWISE_DYDESC, "dY", ""},
     {DESC_ATTR_OPERATION_POINTWISE_ALPHA1, "alpha1", ""},
     {DESC_ATTR_OPERATION_POINTWISE_ALPHA2, "alpha2", ""},
     {DESC_ATTR_REDUCTION_OPERATOR, "reductionOp", "CUDNN_REDUCE_TENSOR_"},
@@ -250,7 +252,8 @@ static const struct desc *output_of(const struct desc *op)
 {
     static const enum desc_attr_id outputs[] = {
         DESC_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, DESC_ATTR_OPERATION_MATMUL_CDESC,
-        DESC_ATTR_OPERATION_POINTWISE_YDESC, DESC_ATTR_OPERATION_REDUCTION_YDESC};
+        DESC_ATTR_OPERATION_POINTWISE_YDESC, DESC_ATTR_OPERATION_POINTWISE_DXDESC,
+        DESC_ATTR_OPERATION_REDUCTION_YDESC};
     for (size_t i = 0; i < COUNT_OF(outputs); i++) {
         const struct desc_attr *a = desc_get(op, outputs[i]);
         if (a) return a->child;

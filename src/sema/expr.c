@@ -16,6 +16,7 @@ static enum op_id infix_op(enum ast_op op)
         [AST_ADD] = OP_add, [AST_SUB] = OP_sub, [AST_MUL] = OP_mul, [AST_DIV] = OP_div,
         [AST_MOD] = OP_mod, [AST_EQ] = OP_eq,   [AST_NE] = OP_ne,   [AST_LT] = OP_lt,
         [AST_LE] = OP_le,   [AST_GT] = OP_gt,   [AST_GE] = OP_ge,
+        [AST_AND] = OP_logical_and,             [AST_OR] = OP_logical_or,
     };
     return ids[op];
 }
@@ -24,13 +25,8 @@ static struct cell tensor_infix(struct sema *m, const struct expr *e, struct cel
 {
     enum op_id id = infix_op(e->op);
     if (id == OP_none) {
-        if (e->op == AST_FLOORDIV) {
-            struct diag *d = error_at(m, DIAG_kind, e->op_span, "'//' is not defined on tensors");
-            hint(m, d, "write / for the quotient, or floor(a / b)");
-        } else {
-            error_at(m, DIAG_unsupported, e->op_span, "not supported yet: '%s' on tensors",
-                     ast_op_names[e->op]);
-        }
+        struct diag *d = error_at(m, DIAG_kind, e->op_span, "'//' is not defined on tensors");
+        hint(m, d, "write / for the quotient, or floor(a / b)");
         return POISON;
     }
     struct arena_mark mark = arena_mark(m->scratch);
@@ -71,13 +67,9 @@ static struct cell unary(struct sema *m, const struct expr *e)
 {
     struct cell c = eval(m, e->right);
     if (c.kind != CELL_TENSOR) return constant_unary(m, e->op, c, e->op_span);
-    if (e->op == AST_NOT) {
-        error_at(m, DIAG_unsupported, e->op_span, "not supported yet: 'not' on tensors");
-        return POISON;
-    }
     struct arena_mark mark = arena_mark(m->scratch);
     struct application *x = NEW(m->scratch, struct application);
-    x->id = OP_neg;
+    x->id = e->op == AST_NOT ? OP_logical_not : OP_neg;
     x->span = e->op_span;
     x->cell[0] = c;
     x->in_span[0] = e->right->span;

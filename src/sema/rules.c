@@ -170,7 +170,7 @@ bool type_rule(struct sema *m, struct application *x)
 enum dtype result_type(const struct application *x, int result)
 {
     (void)result; /* every result of every row so far has the compute type */
-    if ((ops[x->id].traits & OPT_comparison) != 0) return DT_bool;
+    if ((ops[x->id].traits & (OPT_comparison | OPT_logical)) != 0) return DT_bool;
     if (x->id == OP_cast) return (enum dtype)x->attr[op_attr_index(OP_cast, "type")].i;
     return x->compute == DT_tf32 ? DT_f32 : x->compute;
 }

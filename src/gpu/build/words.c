@@ -14,6 +14,7 @@ static const struct word data_types[] = {
 };
 
 #define MODE_pointwise(mode) {#mode, CUDNN_POINTWISE_##mode},
+#define MODE_backward(mode) MODE_pointwise(mode)
 #define MODE_conv(mode)
 #define MODE_matmul(mode)
 #define MODE_sdpa(mode)
@@ -26,8 +27,7 @@ static const struct word pointwise_modes[] = {
 #define OP(id, family, shape, eval, lower, ...) lower
 #include "op/ops.def"
 #undef OP
-    MODE_pointwise(GEN_INDEX) MODE_pointwise(LOGICAL_AND) MODE_pointwise(LOGICAL_OR)
-        MODE_pointwise(LOGICAL_NOT)};
+    MODE_pointwise(GEN_INDEX)};
 
 #define REDUCE(name)                      \
     {                                     \
