@@ -241,4 +241,11 @@ bool base64_decode(struct arena *a, const char *text, size_t len, unsigned char 
 struct json_t;
 void json_print(const struct json_t *v, struct buf *out);
 
+/* A text file carried inside the program; a table of them (tools/embed) ends with a NULL name. */
+struct embedded {
+    const char *name; /* without its folder */
+    const char *text; /* NUL-terminated */
+    size_t length;
+};
+
 #endif

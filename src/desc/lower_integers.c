@@ -47,6 +47,7 @@ static double pointwise_bound(const struct op *op, const double *most)
         product *= m;
         if (m > largest) largest = m;
     }
+    if (ops[op->id].traits & OPT_index) return (double)op->out[0]->dim[op->attr[0].i];
     switch (growth(op)) {
     case GROW_sum: return sum;
     case GROW_product: return product;
@@ -92,7 +93,7 @@ double *lower_bounds(struct arena *a, const struct graph *g)
 bool lower_exact_in_f32(const struct lowering *l, const struct op *op)
 {
     static const double exact = 16777216; /* 2^24 */
-    for (int k = 0; k < ops[op->id].n_in; k++) {
+    for (int k = 0; k < ops[op->id].n_in && !(ops[op->id].traits & OPT_index); k++) {
         if (l->most[op->in[k]->id] > exact) return false;
     }
     return pointwise_bound(op, l->most) <= exact;

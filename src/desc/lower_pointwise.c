@@ -59,6 +59,8 @@ static void set_parameters(struct lowering *l, const struct op *op, struct desc 
     if (strcmp(mode, "RELU_FWD") == 0 || strcmp(mode, "RELU_BWD") == 0) {
         desc_set_word(l->arena, pw, DESC_ATTR_POINTWISE_NAN_PROPAGATION, "PROPAGATE_NAN");
     }
+    if (ops[op->id].traits & OPT_index)
+        desc_set_i64(l->arena, pw, DESC_ATTR_POINTWISE_AXIS, op->attr[0].i);
     for (size_t k = 0; k < COUNT_OF(parameters); k++) {
         if (strcmp(parameters[k].mode, mode) != 0) continue;
         const struct attr *attr = lower_attr(op, parameters[k].attr);

@@ -92,7 +92,6 @@ static bool is_data_type(const char *word)
 
 static bool is_pointwise_mode(const char *word)
 {
-    if (strcmp(word, "GEN_INDEX") == 0) return true;
     for (int o = OP_none + 1; o < N_OPS; o++) {
         if (ops[o].family == FAM_pointwise && strcmp(ops[o].mode, word) == 0) return true;
     }

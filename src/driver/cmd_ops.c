@@ -1,6 +1,23 @@
 /* cmd_ops: prints the table of operators, or one row of it as a page. */
 #include "driver/driver.h"
 
+extern const struct embedded embedded_examples[]; /* made from tests/ops by tools/embed */
+
+static void example(const struct op_info *op, FILE *to)
+{
+    size_t n = strlen(op->name);
+    for (const struct embedded *e = embedded_examples; e->name; e++) {
+        if (strncmp(e->name, op->name, n) != 0 || strcmp(e->name + n, ".fg") != 0) continue;
+        fprintf(to, "\nexample:\n");
+        for (const char *line = e->text; *line;) {
+            const char *end = strchr(line, '\n');
+            int length = end ? (int)(end - line) : (int)strlen(line);
+            fprintf(to, length ? "  %.*s\n" : "\n", length, line);
+            line += length + (end != NULL);
+        }
+    }
+}
+
 static void signature(const struct op_info *op, FILE *to)
 {
     fprintf(to, "%s(", op->name);
@@ -25,6 +42,7 @@ static void page(const struct op_info *op, FILE *to)
     if (op->limits) fprintf(to, "  limits: %s\n", op->limits);
     if (op->cudnn_min)
         fprintf(to, "  needs cuDNN %d.%d\n", op->cudnn_min / 10000, op->cudnn_min / 100 % 100);
+    example(op, to);
 }
 
 int cmd_ops(struct session *s, const struct options *o)

@@ -7,11 +7,6 @@
 
 #include <inttypes.h>
 
-struct embedded {
-    const char *name;
-    const char *text;
-    size_t length;
-};
 extern const struct embedded embedded_runtime[]; /* made from src/runtime by tools/embed */
 
 enum { MAX_INSIDE = 4 << 20 };

@@ -45,11 +45,6 @@ static const struct member members[] = {
     {"deviceName", MEMBER_NAME, 0, 0, 0},
 };
 
-struct embedded {
-    const char *name;
-    const char *text; /* NUL-terminated */
-    size_t length;
-};
 extern const struct embedded embedded_targets[]; /* made from targets/ by tools/embed */
 
 static bool in_range(const json_t *v, const struct member *m)

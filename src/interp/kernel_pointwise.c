@@ -10,6 +10,7 @@
 /* Operands and attributes of one element. */
 struct at {
     double a, b, c; /* first, second, third operand */
+    int64_t index; /* of the element along the operator's axis, where it has one */
     const struct attr *attr;
 };
 
@@ -100,6 +101,11 @@ TWO(logical_or, a != 0 || b != 0)
 ONE(logical_not, x == 0)
 ONE(identity, x)
 
+static double point_index(const struct at *p)
+{
+    return (double)p->index;
+}
+
 static double point_select(const struct at *p)
 {
     return p->a != 0 ? p->b : p->c;
@@ -124,6 +130,12 @@ static point_fn *const points[N_OPS] = {
 static bool gives_bool(const struct op *op)
 {
     return ops[op->id].traits & (OPT_comparison | OPT_logical);
+}
+
+static int64_t index_along(const struct array *a, int64_t axis, int64_t flat)
+{
+    for (int k = a->rank - 1; k > axis; k--) flat /= a->dim[k];
+    return flat % a->dim[axis];
 }
 
 /* How far the result can be from `y` when each operand is within its bound. */
@@ -154,6 +166,7 @@ static void run(void *data, int64_t from, int64_t to)
     for (int64_t i = from; i < to; i++) {
         struct at p = {.attr = e->op->attr};
         double bound[3] = {0, 0, 0};
+        if (ops[e->op->id].traits & OPT_index) p.index = index_along(out, e->op->attr[0].i, i);
         for (int k = 0; k < n; k++) {
             int64_t at = broadcast_index(out, e->in[k], i);
             *(k == 0 ? &p.a : k == 1 ? &p.b : &p.c) = e->in[k]->at[at];
@@ -170,6 +183,8 @@ static void run(void *data, int64_t from, int64_t to)
             out->bound[i] = bound[0] + (e->op->out[0]->type == e->op->in[0]->type
                                             ? 0
                                             : dtype_ulp(e->op->out[0]->type, y));
+        } else if (ops[e->op->id].traits & OPT_index) {
+            out->bound[i] = 0;
         } else if (gives_bool(e->op)) {
             out->bound[i] = moved(f, &p, y, bound);
         } else {

@@ -101,6 +101,7 @@ enum op_trait {
     OPT_anchor = 8,       /* conv, matmul, sdpa: what an epilogue hangs on */
     OPT_cancels = 16,     /* x (1 + f(x)) with f near -1: f32 loses 2^-24 |x| of any small result */
     OPT_logical = 64,     /* operands and result are bool */
+    OPT_index = 128,      /* an i32 index: the operand's values are not read */
     OPT_exponential = 32, /* e^x by way of 2^(x log2 e): the argument rounds, 2^-23 |x| in all */
 };
 struct op_info {

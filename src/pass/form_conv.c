@@ -82,6 +82,8 @@ bool form_conv(struct session *s, struct component *c)
     if (c->rank == 3) {
         for (size_t k = 0; k < c->values.n; k++) add_height(c->values.at[k]);
         add_height_attrs(c->anchor);
+        const int to[MAX_RANK] = {0, 1, 3};
+        if (!pass_renumber_axes(s, c, to)) return false;
         c->rank = 4;
     }
     if (!rows_or_one(s, c)) return false;

@@ -64,6 +64,9 @@ static int ordered_axes(const struct component *c, const int64_t *full, int *axe
 static const struct value *keeps_apart(const struct component *c, const int64_t *full, int outer,
                                        int inner)
 {
+    const struct op *counts = pass_index_along(c, outer);
+    if (!counts) counts = pass_index_along(c, inner);
+    if (counts) return counts->out[0];
     for (size_t k = 0; k < c->values.n; k++) {
         const struct value *v = c->values.at[k];
         if (v->dim[outer] == 1 && v->dim[inner] == 1) continue;
@@ -152,6 +155,16 @@ static void restate(struct value *v, const struct groups *g, enum flat_form form
     } else {
         (form == FLAT_CHANNELS ? dims_channels_last : dims_row_major)(rank, v->dim, v->stride);
     }
+}
+
+/* Where the axes went that operators name by number: to their group, which they have alone; an axis
+ * of size 1 to one that the form adds. */
+static bool renumber(struct session *s, const struct component *c, const struct groups *g, int first)
+{
+    int to[MAX_RANK];
+    for (int k = 0; k < MAX_RANK; k++) to[k] = first > 0 ? 0 : -1;
+    for (int k = 0; k < g->n; k++) to[g->fastest[k]] = first + k;
+    return pass_renumber_axes(s, c, to);
 }
 
 /* cuDNN 9.19: as rank 2, reductions along rows and of everything are right, but a pointwise result
@@ -309,6 +322,7 @@ bool form_flat(struct session *s, struct component *c)
     }
     if (!contiguous(s, c, &g) || (reduction && !packed(s, c, &g))) return false;
     bool channels = reduction && needs_channels(c, &g);
+    if (!renumber(s, c, &g, channels ? 0 : (reduction ? 2 : 3) - g.n)) return false;
     for (size_t k = 0; k < c->values.n; k++) {
         struct value *v = c->values.at[k];
         if (channels)

@@ -82,7 +82,12 @@ bool form_matmul(struct session *s, struct component *c)
 {
     const struct axis_order rows = {{2, 1, 0}}, columns = {{1, 2, 0}};
     struct batch b = batch_axes(c);
-    int last = c->rank - 1;
+    int last = c->rank - 1, to[MAX_RANK];
+    for (int k = 0; k < last - 1; k++) to[k] = b.n > 1 ? -1 : 0;
+    for (int k = 0; k < last - 1 && b.n == 1; k++) to[k] = k == b.axis[0] ? 0 : -1;
+    to[last - 1] = 1;
+    to[last] = 2;
+    if (!pass_renumber_axes(s, c, to)) return false;
     for (size_t k = 0; k < c->values.n; k++) {
         struct value *v = c->values.at[k];
         int64_t dim, stride;

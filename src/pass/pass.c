@@ -49,6 +49,33 @@ struct graph *pass_run(struct session *s, const struct graph *g, const char *las
     return copy;
 }
 
+const struct op *pass_index_along(const struct component *c, int axis)
+{
+    for (size_t k = 0; k < c->ops.n; k++) {
+        const struct op *op = c->ops.at[k];
+        if ((ops[op->id].traits & OPT_index) && op->attr[0].i == axis) return op;
+    }
+    return NULL;
+}
+
+bool pass_renumber_axes(struct session *s, const struct component *c, const int *to)
+{
+    for (size_t k = 0; k < c->ops.n; k++) {
+        struct op *op = c->ops.at[k];
+        if (!(ops[op->id].traits & OPT_index)) continue;
+        int64_t axis = op->attr[0].i;
+        if (to[axis] < 0) {
+            diag(s, DIAG_no_form, op->span,
+                 "no cuDNN engine takes this form: axis %" PRId64
+                 " is folded with others, and '%s' counts along it",
+                 axis, ops[op->id].name);
+            return false;
+        }
+        op->attr[0].i = to[axis];
+    }
+    return true;
+}
+
 /* ---- components ---------------------------------------------------------------------------- */
 
 static int root(int *of, int k)

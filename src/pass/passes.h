@@ -54,6 +54,11 @@ struct axis_order order_channels_last(int rank);
 void canonical_strides(struct value *v, int n_orders, const struct axis_order *orders);
 /* True when the strides of v's axes longer than 1 never fall along the order. */
 bool fits_order(const struct value *v, const struct axis_order *order);
+/* An operator whose axis is given by number, or NULL: its axis may not be merged with others. */
+const struct op *pass_index_along(const struct component *c, int axis);
+/* Gives the operators of the component that name an axis its new number, to[axis]; false with a
+ * diagnostic where there is none (-1). */
+bool pass_renumber_axes(struct session *s, const struct component *c, const int *to);
 /* After dims changed: the reduced axes are those of size 1 in the result. */
 void restate_reduce_axes(struct op *op);
 

@@ -248,26 +248,32 @@ static void compare_attributes(struct match *m, const struct desc *op, const str
     }
 }
 
-static const struct desc *output_of(const struct desc *op)
+/* The node that makes the operation's result, which cuDNN prints under a key of its own. */
+static const json_t *node_of(const struct match *m, const struct desc *op)
 {
-    static const enum desc_attr_id outputs[] = {
-        DESC_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, DESC_ATTR_OPERATION_MATMUL_CDESC,
-        DESC_ATTR_OPERATION_POINTWISE_YDESC, DESC_ATTR_OPERATION_POINTWISE_DXDESC,
-        DESC_ATTR_OPERATION_REDUCTION_YDESC};
-    for (size_t i = 0; i < COUNT_OF(outputs); i++) {
-        const struct desc_attr *a = desc_get(op, outputs[i]);
-        if (a) return a->child;
+    static const struct {
+        enum desc_attr_id id;
+        const char *key;
+    } results[] = {{DESC_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, "Y"},
+                   {DESC_ATTR_OPERATION_MATMUL_CDESC, "matC"},
+                   {DESC_ATTR_OPERATION_POINTWISE_YDESC, "Y"},
+                   {DESC_ATTR_OPERATION_POINTWISE_DXDESC, "dX"},
+                   {DESC_ATTR_OPERATION_REDUCTION_YDESC, "Y"}};
+    for (size_t i = 0; i < COUNT_OF(results); i++) {
+        const struct desc_attr *a = desc_get(op, results[i].id);
+        char name[32];
+        if (!a) continue;
+        snprintf(name, sizeof name, "%" PRId64,
+                 desc_get(a->child, DESC_ATTR_TENSOR_UNIQUE_ID)->i[0]);
+        return find(m->nodes, results[i].key, name);
     }
     return NULL;
 }
 
 static void compare_operation(struct match *m, const struct desc *op)
 {
-    char name[32], kind[128];
-    snprintf(name, sizeof name, "%" PRId64,
-             desc_get(output_of(op), DESC_ATTR_TENSOR_UNIQUE_ID)->i[0]);
-    const json_t *node = find(m->nodes, op->kind == DESC_KIND_OPERATION_MATMUL ? "matC" : "Y",
-                              name);
+    char kind[128];
+    const json_t *node = node_of(m, op);
     snprintf(kind, sizeof kind, "CUDNN_BACKEND_%s_DESCRIPTOR", desc_kind_names[op->kind]);
     if (!node || !word_is(node, "operation", "", kind))
         differs(m, "%s (%s) is missing", op->id, desc_kind_names[op->kind]);

@@ -112,6 +112,15 @@ bool infer_select(struct sema *m, struct application *x, struct shape *out)
     return infer_broadcast(m, x, out);
 }
 
+bool infer_index(struct sema *m, struct application *x, struct shape *out)
+{
+    if (!infer_broadcast(m, x, out)) return false;
+    if (x->attr[0].i < out->rank) return true;
+    error_at(m, DIAG_reduce_axes, x->attr_span[0], "%s has axes 0 to %d, not %lld",
+             value_text(m, x->in[0]), out->rank - 1, (long long)x->attr[0].i);
+    return false;
+}
+
 bool infer_cast(struct sema *m, struct application *x, struct shape *out)
 {
     return infer_broadcast(m, x, out);

@@ -45,10 +45,11 @@ bool compute_allowed(struct sema *m, enum dtype t, struct span at)
     return false;
 }
 
-/* The condition of a select is no part of its arithmetic. */
+/* The condition of a select is no part of its arithmetic, and of an index the operand gives the
+ * shape alone. */
 static bool takes_part(const struct application *x, int i)
 {
-    return !(x->id == OP_select && i == 0);
+    return !(x->id == OP_select && i == 0) && !(ops[x->id].traits & OPT_index);
 }
 
 static bool is_matrix_family(enum op_id id)
@@ -77,7 +78,8 @@ static enum dtype by_operands(const struct application *x)
 static bool choose_compute(struct sema *m, struct application *x)
 {
     x->compute = by_operands(x);
-    if (x->id == OP_cast) return true; /* reads its operand as it is */
+    if (ops[x->id].traits & OPT_index) x->compute = DT_i32;
+    if (x->id == OP_cast || (ops[x->id].traits & OPT_index)) return true; /* no arithmetic */
     int i = op_attr_index(x->id, "compute");
     bool written = i >= 0 && x->attr[i].given;
     if (written) x->compute = (enum dtype)x->attr[i].i;

@@ -16,6 +16,7 @@ MAPS = ("input x : f16[2, 8, 12, 12] channels_last\n    input w : f16[8, 8, 3, 3
         "    output y : f16[...] channels_last")
 HEADS = "input q : f16[1, 4, 64, 64]\n    input k, v : f16[1, 4, 96, 64]\n    output y : f16[1, 4, 64, 64]"
 ROWS = "input x : f32[4, 16]\n    output y : f32[4, 16]"
+PAIRS = "input x, x2 : f32[4, 16]\n    output y : f32[4, 16]"
 SUMS = "input x : f32[4, 16]\n    output y : f32[...]"
 
 # operator: (declarations, positional arguments, {attribute: values that must all differ})
@@ -42,6 +43,11 @@ TABLE = {
     "relu": (ROWS, "x", {"lower": [None, "-1", "0.5"], "upper": [None, "6", "1"]}),
     "leaky_relu": (ROWS, "x", {"slope": ["0.1", "0.2", "-1"]}),
     "elu": (ROWS, "x", {"alpha": [None, "0.5", "2"]}),
+    "relu_bwd": (PAIRS, "x, x2", {"lower": [None, "-1", "0.5"], "upper": [None, "6", "1"], "slope": [None, "0.1", "0.2"]}),
+    "elu_bwd": (PAIRS, "x, x2", {"alpha": [None, "0.5", "2"]}),
+    "swish_bwd": (PAIRS, "x, x2", {"beta": [None, "0.5", "2"]}),
+    "softplus_bwd": (PAIRS, "x, x2", {"beta": [None, "0.5", "2"]}),
+    "gen_index": ("input x : f32[4, 16]\n    output y : i32[4, 16]", "x", {"axis": ["0", "1"]}),
     "swish": (ROWS, "x", {"beta": [None, "0.5", "2"]}),
     "softplus": (ROWS, "x", {"beta": [None, "0.5", "2"]}),
     "cast": ("input x : f32[4, 16]\n    output y : f32[4, 16]\n", "x",

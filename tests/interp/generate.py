@@ -147,12 +147,32 @@ UNARY = {
     "swish": (lambda x: x / (1 + np.exp(-1.702 * x)), "swish(x, beta=1.702)"),
     "softplus": (lambda x: np.log1p(np.exp(2 * x)) / 2, "softplus(x, beta=2)"),
     "tanh": (np.tanh, "tanh(x)"), "exp": (np.exp, "exp(x)"), "neg": (np.negative, "-x"), "abs": (np.abs, "abs(x)"),
-    "sin": (np.sin, "sin(x)"), "cos": (np.cos, "cos(x)"), "erf": (erf, "erf(x)"), "ceil": (np.ceil, "ceil(x)"), "floor": (np.floor, "floor(x)"),
+    "sin": (np.sin, "sin(x)"), "cos": (np.cos, "cos(x)"), "tan": (np.tan, "tan(x)"), "erf": (erf, "erf(x)"), "ceil": (np.ceil, "ceil(x)"), "floor": (np.floor, "floor(x)"),
 }
 POSITIVE = {"log": np.log, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x), "reciprocal": lambda x: 1 / x}
 BINARY = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "min": np.fmin, "max": np.fmax, "mod": np.fmod,
           "pow": lambda a, b: np.power(np.abs(a), b), "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater,
-          "ge": np.greater_equal}
+          "ge": np.greater_equal, "atan2": np.arctan2, "add_square": lambda a, b: a + b * b}
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def gelu_tanh_slope(x):
+    u = math.sqrt(2 / math.pi) * (x + 0.044715 * x ** 3)
+    return 0.5 * (1 + np.tanh(u)) + 0.5 * x / np.cosh(u) ** 2 * math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * x * x)
+
+
+# NAME: (gradient with respect to x of the activation, its attributes)
+BACKWARD = {
+    "relu_bwd": (lambda x: np.where(x <= -0.5, 0.125, np.where(x <= 1.25, 1, 0)), ", lower=-0.5, upper=1.25, slope=0.125"),
+    "elu_bwd": (lambda x: np.where(x > 0, 1, 0.5 * np.exp(x)), ", alpha=0.5"),
+    "gelu_bwd": (lambda x: (1 + erf(x / math.sqrt(2))) / 2 + x * np.exp(-x * x / 2) / math.sqrt(2 * math.pi), ""),
+    "gelu_tanh_bwd": (gelu_tanh_slope, ""),
+    "sigmoid_bwd": (lambda x: sigmoid(x) * (1 - sigmoid(x)), ""),
+    "swish_bwd": (lambda x: sigmoid(1.702 * x) + 1.702 * x * sigmoid(1.702 * x) * (1 - sigmoid(1.702 * x)), ", beta=1.702"),
+    "softplus_bwd": (lambda x: sigmoid(2 * x), ", beta=2"),
+    "tanh_bwd": (lambda x: 1 - np.tanh(x) ** 2, ""),
+}
 COMPARE = ("eq", "ne", "lt", "le", "gt", "ge")
 
 
@@ -176,6 +196,33 @@ def binary(name, f, dtype):
         shape = dims(b.shape)
         return graph([f"input  a : {dtype}[2, 4, 8]", f"input  b : {dtype}{shape}", f"output y : {out}[2, 4, 8]"], f"y = {expression}"), \
             {"y": to_bits(f(a, b), out)}
+
+
+def backward(name, f, more, dtype):
+    @case(f"{name}-{dtype}")
+    def make(draw):
+        dy, x = draw("dy", (2, 4, 8), dtype), draw("x", (2, 4, 8), dtype, -3.0, 3.0)
+        return graph([f"input  dy, x : {dtype}[2, 4, 8]", f"output dx    : {dtype}[2, 4, 8]"], f"dx = {name}(dy, x{more})"), {"dx": to_bits(dy * f(x), dtype)}
+
+
+for _name, (_f, _more) in BACKWARD.items():
+    backward(_name, _f, _more, "f32")
+backward("gelu_bwd", *BACKWARD["gelu_bwd"], "bf16")
+
+
+@case("logic")
+def _(draw):
+    a, b, c = draw("a", (2, 3, 4), "bool") != 0, draw("b", (2, 3, 4), "bool") != 0, draw("c", (2, 1, 4), "bool") != 0
+    return graph(["input  a, b : bool[2, 3, 4]", "input  c    : bool[2, 1, 4]", "output y, z : bool[2, 3, 4]"], "y = a and not b or c", "z = not (a or b) and c"), \
+        {"y": (a & ~b) | c, "z": ~(a | b) & c}
+
+
+@case("index")
+def _(draw):
+    x = draw("x", (2, 3, 4), "bf16")
+    i = np.broadcast_to(np.arange(3)[None, :, None], (2, 3, 4))
+    return graph(["input  x : bf16[2, 3, 4]", "output y : bf16[2, 3, 4]", "output i : i32[2, 3, 4]"], "y = select(gen_index(x, axis=2) <= gen_index(x, axis=1), x, 0)",
+                 "i = gen_index(x, axis=1)"), {"y": to_bits(np.where(np.arange(4)[None, None, :] <= i, x, 0), "bf16"), "i": i.astype(np.int32)}
 
 
 for _name, (_f, _e) in UNARY.items():

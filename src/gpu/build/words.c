@@ -27,7 +27,7 @@ static const struct word pointwise_modes[] = {
 #define OP(id, family, shape, eval, lower, ...) lower
 #include "op/ops.def"
 #undef OP
-    MODE_pointwise(GEN_INDEX)};
+};
 
 #define REDUCE(name)                      \
     {                                     \
