@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """README's commands work as they stand: every indented one that begins with `build/fgc` or `cc` is run, in order,
-in a folder with `build`, `examples` and `deps` in it; what needs a GPU is replaced by the interpreter.
+in a folder with `build`, `examples` and `deps` in it; what needs a GPU is replaced by the interpreter, or by a scripted
+device.
 
 The graph that README shows is examples/conv_bias_relu. Exit 77 without cuDNN. Environment: FGC, FGC_BUILD_DIR, srcdir."""
 import os
@@ -54,6 +55,9 @@ def main():
                 check(len(gpu) == 2, f"the run on the GPU writes y: {command}")
                 words = ["build/fgc", "run", "--reference", "examples/conv_bias_relu/conv_bias_relu.fg", "-D", "N=2",
                          "-i", "x=in/x.npy", "-i", "w=in/w.npy", "-i", "bias=in/bias.npy", "-o", "y=y.npy"]
+            if words[:2] == ["build/fgc", "tune"]:
+                words = [os.path.join(BUILD, "tests", "fgc-fake"), "tune", "--target", "nvidia-h200", "-q", *words[2:]]
+                env["FGC_LIBEXEC"] = BUILD
             got = subprocess.run(words, cwd=folder, capture_output=True, text=True, env=env)
             # Without a GPU, doctor may find something to mend.
             fine = got.returncode == 0 or "doctor" in words
