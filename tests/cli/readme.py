@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """README's commands work as they stand: every indented one that begins with `build/fgc` or `cc` is run, in order,
 in a folder with `build`, `examples` and `deps` in it; what needs a GPU is replaced by the interpreter, or by a scripted
-device.
+device. The job for a CI is run too, on the examples as specifications. The links lead to files and headings that are
+there.
 
 The graph that README shows is examples/conv_bias_relu. Exit 77 without cuDNN. Environment: FGC, FGC_BUILD_DIR, srcdir."""
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -22,6 +24,35 @@ def check(ok, what):
     passed, failed = passed + bool(ok), failed + (not ok)
     if not ok:
         print("FAIL", what)
+
+
+def links(text):
+    headings = {re.sub(r"[^a-z0-9 -]", "", h.lower()).replace(" ", "-") for h in re.findall(r"^#+ (.*)$", text, re.M)}
+    for where in re.findall(r"\]\(([^)]+)\)", text):
+        check(where[1:] in headings if where.startswith("#") else os.path.exists(os.path.join(TOP, where)), f"the link to {where}")
+
+
+def ci_job(text, folder):
+    """The job passes, and fails for a plan with other bytes, a file that is not in canonical form and a mistake."""
+    job = re.search(r"^```sh\n(.*?)^```", text, re.S | re.M)[1]
+    specs = os.path.join(folder, "specs")
+    os.mkdir(specs)
+    os.symlink(FGC, os.path.join(folder, "fgc"))
+    for name in ("conv_bias_relu", "linear_amax"):
+        shutil.copy(os.path.join(TOP, "examples", name, name + ".fg"), specs)
+    env = dict(os.environ, PATH=folder + ":" + os.environ["PATH"])
+    run = lambda script: subprocess.run(["sh", "-c", script], cwd=folder, capture_output=True, text=True, env=env)
+    got = run(job.replace("sha256sum --check plans.sha256", "sha256sum plans/*.plan > plans.sha256"))
+    check(got.returncode == 0, f"the job, to make the digests: {got.stdout}{got.stderr}")
+    got = run(job)
+    check(got.returncode == 0 and got.stdout.count(": OK") == 2, f"the job: {got.stdout}{got.stderr}")
+    spec = os.path.join(specs, "conv_bias_relu.fg")
+    with open(spec, encoding="utf-8") as f:
+        whole = f.read()
+    for what, change in (("other bytes", ("N = 32", "N = 16")), ("form", ("input  x", "input x")), ("a mistake", ("relu(acc", "rleu(acc"))):
+        with open(spec, "w", encoding="utf-8") as f:
+            f.write(whole.replace(*change))
+        check(run(job).returncode != 0, f"the job lets pass: {what}")
 
 
 def main():
@@ -40,7 +71,10 @@ def main():
     commands = re.sub(r"\\\n\s*", "", re.sub(r"^```.*?^```", "", text, flags=re.S | re.M))
     commands = [line.strip() for line in commands.splitlines() if line.startswith("    ")]
     check({"tools/setup", "tools/test"} <= set(commands), "the two commands")
+    links(text)
     ran = 0
+    with tempfile.TemporaryDirectory() as folder:
+        ci_job(text, folder)
     with tempfile.TemporaryDirectory() as folder:
         os.symlink(os.path.dirname(FGC), os.path.join(folder, "build"))
         os.symlink(os.path.join(TOP, "examples"), os.path.join(folder, "examples"))
