@@ -46,6 +46,7 @@ struct module *driver_module(struct session *s, const struct options *o, const c
     struct source *src = source_load(s, path);
     if (!src) return NULL;
     struct ast *ast = ast_parse(s, src);
+    ast_import(s, ast);
     /* What could be read is checked for meaning too: one run tells every independent mistake. */
     if (s->n_errors > before && (ast->items.n == 0 || s->diags_full)) return NULL;
     struct sema_options so = {
