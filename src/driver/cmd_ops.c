@@ -20,14 +20,10 @@ static void example(const struct op_info *op, FILE *to)
 
 static void signature(const struct op_info *op, FILE *to)
 {
-    fprintf(to, "%s(", op->name);
-    for (int i = 0; i < op->n_in; i++) fprintf(to, "%s%s", i ? ", " : "", op->in[i].name);
-    for (int i = 0; i < MAX_ATTRS && op->attr[i].kind != ATTR_none; i++)
-        fprintf(to, op->attr[i].required ? ", %s=" : " [, %s=]", op->attr[i].name);
-    fprintf(to, ") ->");
-    for (int i = 0; i < op->n_out; i++)
-        fprintf(to, op->out[i].optional ? " [, %s]" : " %s", op->out[i].name);
-    fprintf(to, "\n");
+    struct buf b = {0};
+    op_signature((enum op_id)(op - ops), &b);
+    fprintf(to, "%s\n", b.at);
+    buf_fini(&b);
 }
 
 static void page(const struct op_info *op, FILE *to)

@@ -31,8 +31,8 @@ static int64_t library_version(struct session *s, const struct options *o, const
     return gpu_probe(s, &search, false, &probe) ? probe.cudnn_version : 0;
 }
 
-struct module *driver_module(struct session *s, const struct options *o, const char *path,
-                             const struct target *t)
+struct module *driver_analyse(struct session *s, const struct options *o, struct source *src,
+                              const struct target *t, struct sema_index *index)
 {
     size_t before = s->n_errors, n = o->define.n;
     struct sema_define *defines = NEW_N(s->arena, struct sema_define, n ? n : 1);
@@ -43,10 +43,7 @@ struct module *driver_module(struct session *s, const struct options *o, const c
         defines[i].graph = dot ? intern(s, name, (size_t)(dot - name)) : NULL;
         defines[i].name = dot ? intern_z(s, dot + 1) : name;
     }
-    struct source *src = source_load(s, path);
-    if (!src) return NULL;
     struct ast *ast = ast_parse(s, src);
-    ast_import(s, ast);
     /* What could be read is checked for meaning too: one run tells every independent mistake. */
     if (s->n_errors > before && (ast->items.n == 0 || s->diags_full)) return NULL;
     struct sema_options so = {
@@ -58,7 +55,15 @@ struct module *driver_module(struct session *s, const struct options *o, const c
         .sm = t ? t->sm : 0,
         .has_type = t ? target_has_type : NULL,
         .target = t,
+        .index = index,
     };
     struct module *m = sema_analyse(s, ast, &so);
     return s->n_errors > before ? NULL : m;
+}
+
+struct module *driver_module(struct session *s, const struct options *o, const char *path,
+                             const struct target *t)
+{
+    struct source *src = source_load(s, path);
+    return src ? driver_analyse(s, o, src, t, NULL) : NULL;
 }

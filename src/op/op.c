@@ -41,6 +41,32 @@ int op_attr_index(enum op_id op, const char *name)
     return -1;
 }
 
+const struct word_info fg_words[] = {
+#define WORD(kind, name, doc) {WORD_##kind, #name, doc},
+#include "op/words.def"
+#undef WORD
+};
+const size_t n_fg_words = COUNT_OF(fg_words);
+
+const struct word_info *fg_word_find(enum word_kind kind, const char *name)
+{
+    for (size_t i = 0; i < n_fg_words; i++)
+        if (fg_words[i].kind == kind && strcmp(fg_words[i].name, name) == 0) return &fg_words[i];
+    return NULL;
+}
+
+void op_signature(enum op_id id, struct buf *out)
+{
+    const struct op_info *op = &ops[id];
+    buf_printf(out, "%s(", op->name);
+    for (int i = 0; i < op->n_in; i++) buf_printf(out, "%s%s", i ? ", " : "", op->in[i].name);
+    for (int i = 0; i < op_n_attrs(id); i++)
+        buf_printf(out, op->attr[i].required ? ", %s=" : " [, %s=]", op->attr[i].name);
+    buf_puts(out, ") ->");
+    for (int i = 0; i < op->n_out; i++)
+        buf_printf(out, op->out[i].optional ? " [, %s]" : " %s", op->out[i].name);
+}
+
 const char *word_at(const char *words, int i, char out[64])
 {
     for (; i > 0 && *words; i--) {

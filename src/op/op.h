@@ -125,6 +125,20 @@ enum op_id op_find(const char *name);               /* OP_none when there is non
 int op_attr_index(enum op_id op, const char *name); /* -1 when there is none */
 int op_n_attrs(enum op_id op);
 
+/* ---- words that are neither ---------------------------------------------------------------- */
+
+enum word_kind { WORD_item, WORD_statement, WORD_layout, WORD_constant, WORD_function, WORD_mask };
+struct word_info {
+    enum word_kind kind;
+    const char *name, *doc;
+};
+extern const struct word_info fg_words[];
+extern const size_t n_fg_words;
+const struct word_info *fg_word_find(enum word_kind kind, const char *name); /* NULL: none */
+
+/* An operator as it is called: "conv(x, w [, pad=]) -> y". */
+void op_signature(enum op_id op, struct buf *out);
+
 /* The index of `word` in a blank-separated list, -1 when absent; and the i-th word (interned
  * nowhere: written to out, at most 63 bytes). */
 int word_index(const char *words, const char *word);

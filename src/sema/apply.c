@@ -171,5 +171,7 @@ struct cell apply(struct sema *m, struct application *x, int n, unsigned skip)
     if (!check_promise(m, x) || !check_results(m, x, n)) return POISON;
     bool typed = type_rule(m, x), shaped = infer[x->id](m, x, shape);
     if (!typed || !shaped || !fill_constants(m, x)) return POISON;
-    return make(m, x, shape, n, skip);
+    struct cell c = make(m, x, shape, n, skip);
+    index_cell(m, x->span, c);
+    return c;
 }

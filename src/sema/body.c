@@ -83,6 +83,7 @@ void const_stmt(struct sema *m, struct stmt *st)
     }
     struct sym *sym = own(m, st, st->names.at[0]);
     if (sym == NULL) return;
+    index_cell(m, sym->span, c);
     sym->cell = c;
     sym->defined = true;
 }
@@ -154,6 +155,7 @@ static void bind_name(struct sema *m, struct stmt *st, struct sym *sym, struct n
     if (st->type != NULL) c = annotated(m, st, name, c);
     if (c.kind == CELL_TENSOR) give_name(m, c.v, name);
     if (c.kind == CELL_TUPLE) c = POISON;
+    index_cell(m, name.span, c);
     sym->cell = c;
     sym->defined = true;
 }
@@ -194,6 +196,7 @@ static void bind_output(struct sema *m, struct stmt *st, struct sym *sym, struct
     make_output(m, v, out, name.span);
     usage_of(m, out)->named = true;
     sym->cell = (struct cell){CELL_TENSOR, .v = out};
+    index_cell(m, sym->span, sym->cell);
 }
 
 static void bind_one(struct sema *m, struct stmt *st, struct name name, struct cell c)

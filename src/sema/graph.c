@@ -86,6 +86,7 @@ static void input_stmt(struct sema *m, struct stmt *st)
         ir_shape(v, t.rank, t.dim);
         if (tspec_layout(m, &t, v, sym->name, false))
             sym->cell = (struct cell){CELL_TENSOR, .v = v};
+        index_cell(m, sym->span, sym->cell);
     }
 }
 
@@ -144,6 +145,7 @@ static void scalar_stmt(struct sema *m, struct stmt *st)
         v->has_default = st->value != NULL;
         v->literal = def;
         sym->cell = (struct cell){CELL_TENSOR, .v = v};
+        index_cell(m, sym->span, sym->cell);
     }
 }
 

@@ -23,7 +23,6 @@ struct sym *scope_add(struct scope *s, enum sym_kind kind, struct name name, str
     struct sym *sym = NEW(s->a, struct sym);
     sym->name = name.text;
     sym->kind = kind;
-    sym->home = s;
     sym->span = name.span;
     sym->index = s->syms.n;
     vec_push(s->a, &s->syms, sym);
@@ -59,9 +58,6 @@ struct sym *declare(struct sema *m, struct scope *s, enum sym_kind kind, struct 
     return sym;
 }
 
-/* Names that mean something without a definition and are not operators. */
-static const char *const constants[] = {"true", "false", "inf", "sm", "cudnn", "fgc"};
-
 /* Operators of the language that have no row yet. */
 static const char *const later[] = {"transpose", "reshape", "slice",  "copy",
                                     "concat",    "prefer",  "window", "padding"};
@@ -78,8 +74,7 @@ void warn_shadow(struct sema *m, struct name name)
     const char *what = NULL;
     if (op_find(name.text) != OP_none || is_later(name.text)) what = "operator";
     else if (dtype_find(name.text) != DT_none) what = "element type";
-    for (size_t i = 0; i < COUNT_OF(constants) && what == NULL; i++)
-        if (strcmp(constants[i], name.text) == 0) what = "predeclared constant";
+    else if (fg_word_find(WORD_constant, name.text) != NULL) what = "predeclared constant";
     if (what != NULL)
         warn_at(m, DIAG_shadows, name.span, "'%s' hides the %s of that name", name.text, what);
 }
@@ -127,20 +122,18 @@ static void gather(struct sema *m, const struct scope *s, bool callable, const c
 
 void suggest(struct sema *m, struct diag *d, const char *word, bool callable)
 {
-    size_t cap = (m->body != NULL ? m->body->syms.n : 0) + m->file->syms.n + N_OPS + N_DTYPES +
-                 COUNT_OF(constants) + COUNT_OF(later);
-    for (size_t i = 0; i < m->file->imports.n; i++) cap += m->file->imports.at[i].file->syms.n;
+    size_t cap = (m->body != NULL ? m->body->syms.n : 0) + m->file.syms.n + N_OPS + N_DTYPES +
+                 n_fg_words + COUNT_OF(later);
     const char **at = NEW_N(m->scratch, const char *, cap);
     size_t n = 0;
     if (!callable) gather(m, m->body, false, at, &n, cap);
-    gather(m, m->file, callable, at, &n, cap);
-    for (size_t i = 0; i < m->file->imports.n; i++)
-        gather(m, m->file->imports.at[i].file, callable, at, &n, cap);
+    gather(m, &m->file, callable, at, &n, cap);
     if (callable) {
         for (int i = OP_none + 1; i < N_OPS; i++) at[n++] = ops[i].name;
     } else {
         for (int i = DT_none + 1; i < N_DTYPES; i++) at[n++] = dtypes[i].name;
-        for (size_t i = 0; i < COUNT_OF(constants); i++) at[n++] = constants[i];
+        for (size_t i = 0; i < n_fg_words; i++)
+            if (fg_words[i].kind == WORD_constant) at[n++] = fg_words[i].name;
     }
     const char *close = closest_name(word, at, n);
     if (close != NULL) hint(m, d, "did you mean '%s'?", close);
@@ -156,14 +149,12 @@ static struct cell early(struct sema *m, struct sym *sym, struct name name)
     return POISON;
 }
 
-bool is_torn(const struct sema *m) { return m->file->torn || (m->body != NULL && m->body->torn); }
+bool is_torn(const struct sema *m) { return m->torn || (m->body != NULL && m->body->torn); }
 
 struct cell lookup(struct sema *m, struct name name)
 {
     struct sym *sym = m->body != NULL ? scope_find(m->body, name.text) : NULL;
-    bool reported = false;
-    if (sym == NULL) sym = file_use(m, name, &reported);
-    if (reported) return POISON;
+    if (sym == NULL) sym = scope_find(&m->file, name.text);
     if (sym != NULL) {
         sym->used = true;
         if (sym->kind == SYM_FN || sym->kind == SYM_EPILOGUE || sym->kind == SYM_GRAPH) {

@@ -29,7 +29,7 @@ const char *value_text(struct sema *m, const struct value *v)
 enum dtype type_named(struct sema *m, struct name name)
 {
     struct sym *sym = m->body != NULL ? scope_find(m->body, name.text) : NULL;
-    if (sym == NULL) sym = file_find(m, name.text, NULL);
+    if (sym == NULL) sym = scope_find(&m->file, name.text);
     if (sym != NULL) {
         struct cell c = lookup(m, name);
         if (c.kind == CELL_TYPE) return c.type;
@@ -214,16 +214,17 @@ static bool plain_layout(struct sema *m, const struct clause *c, enum layout lay
 
 static bool unknown_clause(struct sema *m, const struct clause *c)
 {
-    static const char *const words[] = {"row_major", "channels_last", "col_major",
-                                        "order",     "strides",       "align"};
-    const char *w = c->name.text;
+    const char *w = c->name.text, *layouts[16];
+    size_t n = 0;
+    for (size_t i = 0; i < n_fg_words && n < COUNT_OF(layouts); i++)
+        if (fg_words[i].kind == WORD_layout) layouts[n++] = fg_words[i].name;
     struct diag *d = error_at(m, DIAG_layout, c->name.span, "unknown layout '%s'", w);
     if (strcmp(w, "nhwc") == 0 || strcmp(w, "NHWC") == 0 || strcmp(w, "ndhwc") == 0)
         hint(m, d, "dims are always in logical order; the layout is called channels_last");
     else if (strcmp(w, "nchw") == 0 || strcmp(w, "NCHW") == 0)
         hint(m, d, "dims are always in logical order; the layout is row_major, the default");
     else {
-        const char *close = closest_name(w, words, COUNT_OF(words));
+        const char *close = closest_name(w, layouts, n);
         if (close != NULL) hint(m, d, "did you mean '%s'?", close);
     }
     return false;

@@ -1,0 +1,143 @@
+/* hover: what the word under the cursor is, and which argument of which call is being written. */
+#include "lsp/internal.h"
+
+static bool word_parts(struct document *d, const struct cursor *c, struct text_parts *p)
+{
+    struct arena *a = d->outline.a;
+    static const enum word_kind kinds[] = {WORD_statement, WORD_item, WORD_constant,
+                                           WORD_function,  WORD_mask};
+    enum dtype t = dtype_find(c->word);
+    if (t != DT_none) {
+        *p = (struct text_parts){dtypes[t].name,
+                                 arena_printf(a, "%s; %d bits", dtypes[t].doc ? dtypes[t].doc : "compute type", dtypes[t].bits)};
+        return true;
+    }
+    const struct word_info *w = c->spot == SPOT_CLAUSE ? fg_word_find(WORD_layout, c->word) : NULL;
+    for (size_t i = 0; i < COUNT_OF(kinds) && !w; i++) w = fg_word_find(kinds[i], c->word);
+    if (w) *p = (struct text_parts){w->name, w->doc};
+    return w != NULL;
+}
+
+/* An attribute's name or one of its choices. */
+static bool attribute_parts(struct document *d, const struct cursor *c, struct text_parts *p)
+{
+    const char *name = c->is_attribute ? c->word : c->attribute;
+    if (!c->callee || !name || !(c->is_attribute || c->spot == SPOT_VALUE)) return false;
+    struct callee f = find_callee(d, c->callee, c->begin);
+    int i = f.op != OP_none ? op_attr_index(f.op, name) : -1;
+    size_t n = 0;
+    const struct decl *params = f.decl ? decl_parameters(&d->outline, f.decl, &n) : NULL;
+    for (size_t k = 0; k < n && c->is_attribute; k++)
+        if (strcmp(params[k].name, name) == 0) {
+            *p = describe_decl(d, &params[k]);
+            return true;
+        }
+    if (i < 0) return false;
+    if (!c->is_attribute &&
+        (!ops[f.op].attr[i].choices || word_index(ops[f.op].attr[i].choices, c->word) < 0))
+        return false;
+    *p = describe_attribute(d->outline.a, f.op, i);
+    return true;
+}
+
+/* The result of a call, noted at the operator's name. */
+static void add_result(struct document *d, const struct cursor *c, struct text_parts *p)
+{
+    const char *fact = sema_index_at(d->index, d->source->base + c->begin);
+    if (fact) p->prose = arena_printf(d->outline.a, "gives `%.*s`\n\n%s", (int)strcspn(fact, "\n"), fact, p->prose);
+}
+
+static bool hover_parts(struct document *d, const struct cursor *c, struct text_parts *p)
+{
+    if (c->begin == c->end) return false;
+    if (attribute_parts(d, c, p)) return true;
+    const struct decl *x = outline_find(&d->outline, c->word, c->begin);
+    if (x && c->spot != SPOT_CLAUSE) {
+        *p = describe_decl(d, x);
+        return true;
+    }
+    enum op_id id = op_find(c->word);
+    if (id == OP_none) return word_parts(d, c, p);
+    *p = describe_op(d->outline.a, id);
+    add_result(d, c, p);
+    return true;
+}
+
+json_t *answer_hover(struct server *v, const json_t *params)
+{
+    uint32_t offset;
+    struct document *d = document_at(v, params, &offset);
+    if (!d) return NULL;
+    if (!d->source) return json_null();
+    struct cursor c;
+    struct text_parts p;
+    cursor_find(&c, &d->outline, offset);
+    if (!hover_parts(d, &c, &p)) return json_null();
+    return json_pack("{so so}", "contents", markup(v, p), "range",
+                     document_range(v, d->source, c.begin, c.end));
+}
+
+/* ---- signature help ---------------------------------------------------------------------- */
+
+struct signature {
+    struct buf label;
+    json_t *parameters;
+    int n, active;
+};
+
+static void add_parameter(struct signature *s, const char *text, const char *doc, bool active)
+{
+    if (s->n++) buf_puts(&s->label, ", ");
+    if (active) s->active = s->n - 1;
+    buf_puts(&s->label, text);
+    json_t *p = json_pack("{so}", "label", text_json(text));
+    if (doc) json_object_set_new(p, "documentation", text_json(doc));
+    json_array_append_new(s->parameters, p);
+}
+
+static void operator_signature(struct signature *s, struct arena *a, enum op_id id,
+                               const struct cursor *c)
+{
+    const struct op_info *op = &ops[id];
+    int place = c->argument + c->chained;
+    for (int i = 0; i < op->n_in; i++)
+        add_parameter(s, op->in[i].name, NULL, !c->attribute && place == i);
+    for (int i = 0; i < op_n_attrs(id); i++)
+        add_parameter(s, arena_printf(a, "%s=", op->attr[i].name), op->attr[i].doc,
+                      c->attribute && strcmp(c->attribute, op->attr[i].name) == 0);
+}
+
+static void function_signature(struct signature *s, struct document *d, const struct decl *f,
+                               const struct cursor *c)
+{
+    size_t n;
+    const struct decl *p = decl_parameters(&d->outline, f, &n);
+    size_t place = (size_t)(c->argument + c->chained);
+    for (size_t i = 0; i < n; i++)
+        add_parameter(s, arena_strndup(d->outline.a, d->outline.text + p[i].from, p[i].to - p[i].from),
+                      NULL, c->attribute ? strcmp(c->attribute, p[i].name) == 0 : place == i);
+}
+
+json_t *answer_signature_help(struct server *v, const json_t *params)
+{
+    uint32_t offset;
+    struct document *d = document_at(v, params, &offset);
+    if (!d) return NULL;
+    struct cursor c;
+    cursor_find(&c, &d->outline, offset);
+    struct callee f = {0};
+    if (c.callee && d->source) f = find_callee(d, c.callee, c.begin);
+    if (!f.decl && f.op == OP_none) return json_null();
+    struct signature s = {.parameters = json_array(), .active = -1};
+    buf_printf(&s.label, "%s(", c.callee);
+    if (f.decl) function_signature(&s, d, f.decl, &c);
+    else operator_signature(&s, d->outline.a, f.op, &c);
+    buf_puts(&s.label, ")");
+    json_t *one = json_pack("{so so}", "label", text_json(s.label.at), "parameters", s.parameters);
+    const char *doc = f.decl ? outline_doc(&d->outline, f.decl) : ops[f.op].doc;
+    if (doc) json_object_set_new(one, "documentation", text_json(doc));
+    buf_fini(&s.label);
+    json_t *out = json_pack("{s[o] si}", "signatures", one, "activeSignature", 0);
+    if (s.active >= 0) json_object_set_new(out, "activeParameter", json_integer(s.active));
+    return out;
+}
