@@ -42,7 +42,9 @@ static bool lock_one(struct session *s, struct lock_job *l, const struct tune_jo
     struct tune_entry e;
     struct lock_plan p = {.graph = j->graph, .variant = j->variant, .step = j->step};
     size_t n;
-    if (!tune_db_get(s, &l->db, &k, &e)) {
+    struct tune_key any = k; /* a plan does not hang on the driver, only its speed does */
+    any.driver = 0;
+    if (!tune_db_get(s, &l->db, &k, &e) && !(k.driver && tune_db_get(s, &l->db, &any, &e))) {
         complain(s, l, j, &k);
         return false;
     }

@@ -209,6 +209,12 @@ static void tune_all(struct session *s, const struct options *o, const struct sh
         fwrite(b.at, 1, b.n, stdout);
         buf_fini(&b);
     }
+    if (o->html && reports->n) {
+        struct buf b = {0};
+        tune_reports_html(reports, &b);
+        file_write(s, o->html, b.at, b.n);
+        buf_fini(&b);
+    }
     if (u.device) u.device->close(u.device->self);
     if (held >= 0) close(held);
 }

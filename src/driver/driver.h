@@ -122,6 +122,16 @@ char *driver_entry_plan(struct session *s, const struct options *o, const struct
                         const struct tune_entry *e, size_t *n);
 typedef VEC(struct tune_report) tune_reports_vec;
 void tune_report_print(const struct tune_report *r, FILE *to);
+/* Derived figures of one candidate; 0: none. roof: the share of what the target could do at best. */
+struct tune_row {
+    double us, spread, tflops, gbs, roof;
+};
+struct tune_row tune_row_of(const struct tune_report *r, const struct tune_candidate *c);
+const char *tune_verdict(const struct tune_report *r, size_t i);
+/* The candidates' indices, the fastest first. */
+size_t *tune_order_of(const struct tune_report *r, struct arena *a);
+void tune_outcome_print(const struct tune_report *r, FILE *to);
+void tune_reports_html(const tune_reports_vec *v, struct buf *out);
 void tune_reports_json(const tune_reports_vec *v, struct buf *out);
 /* Instead of pipeline_build, under --locked: exactly what the lock names, or false with a
  * diagnostic that says what is missing. */

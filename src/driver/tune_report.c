@@ -6,13 +6,9 @@
 
 #include "driver/driver.h"
 
-struct row { /* derived figures of one candidate; 0: none */
-    double us, spread, tflops, gbs, roof;
-};
-
-static struct row row_of(const struct tune_report *r, const struct tune_candidate *c)
+struct tune_row tune_row_of(const struct tune_report *r, const struct tune_candidate *c)
 {
-    struct row x = {0, 0, 0, 0, 0};
+    struct tune_row x = {0, 0, 0, 0, 0};
     struct tune_work w = tune_work_of(r->job->ir);
     const double *us = c->final.n ? c->final.at : c->screen.at;
     size_t n = c->final.n ? c->final.n : c->screen.n;
@@ -25,7 +21,7 @@ static struct row row_of(const struct tune_report *r, const struct tune_candidat
     return x;
 }
 
-static const char *verdict(const struct tune_report *r, size_t i)
+const char *tune_verdict(const struct tune_report *r, size_t i)
 {
     const struct tune_candidate *c = &r->candidates.at[i];
     if ((int)i == r->winner) return r->race.kept ? "kept" : "best";
@@ -36,14 +32,14 @@ static const char *verdict(const struct tune_report *r, size_t i)
 }
 
 /* The fastest first, what was not timed in order of evidence. */
-static size_t *order_of(const struct tune_report *r, struct arena *a)
+size_t *tune_order_of(const struct tune_report *r, struct arena *a)
 {
     size_t n = r->candidates.n, *order = NEW_N(a, size_t, n + 1);
     for (size_t i = 0; i < n; i++) {
-        double us = row_of(r, &r->candidates.at[i]).us;
+        double us = tune_row_of(r, &r->candidates.at[i]).us;
         size_t k = i;
         for (; us > 0 && k > 0; k--) {
-            double other = row_of(r, &r->candidates.at[order[k - 1]]).us;
+            double other = tune_row_of(r, &r->candidates.at[order[k - 1]]).us;
             if (other > 0 && other <= us) break;
             order[k] = order[k - 1];
         }
@@ -55,7 +51,7 @@ static size_t *order_of(const struct tune_report *r, struct arena *a)
 static void print_row(const struct tune_report *r, size_t i, FILE *to)
 {
     const struct tune_candidate *c = &r->candidates.at[i];
-    struct row x = row_of(r, c);
+    struct tune_row x = tune_row_of(r, c);
     char time[96] = "                                        ", error[24] = "";
     if (x.us > 0 && x.tflops >= 0.05)
         snprintf(time, sizeof time, "%10.2f us %5.1f %%  %8.1f TFLOP/s", x.us, 100 * x.spread, x.tflops);
@@ -65,10 +61,10 @@ static void print_row(const struct tune_report *r, size_t i, FILE *to)
     if (c->checked) snprintf(error, sizeof error, "error %.2g", c->check.error);
     fprintf(to, "%c %-8s %3d  %-40s %10" PRId64 " B %-45s %-10s %s%s%s\n",
             (int)i == r->winner ? '*' : ' ', c->mode, c->rank, c->id, c->pick.workspace_bytes, time, error,
-            verdict(r, i), c->reason ? ": " : "", c->reason ? c->reason : "");
+            tune_verdict(r, i), c->reason ? ": " : "", c->reason ? c->reason : "");
 }
 
-static void print_outcome(const struct tune_report *r, FILE *to)
+void tune_outcome_print(const struct tune_report *r, FILE *to)
 {
     if (r->known) {
         fprintf(to, "  in the database already: %.2f us\n", r->figures.median);
@@ -97,11 +93,11 @@ static void print_outcome(const struct tune_report *r, FILE *to)
 void tune_report_print(const struct tune_report *r, FILE *to)
 {
     struct arena *a = arena_new();
-    size_t *order = order_of(r, a);
+    size_t *order = tune_order_of(r, a);
     fprintf(to, "%s: graph %s%s%s for %s\n", r->job->file, r->job->graph, *r->job->variant ? " " : "",
             r->job->variant, r->setup->target->name);
     for (size_t i = 0; i < r->candidates.n; i++) print_row(r, order[i], to);
-    print_outcome(r, to);
+    tune_outcome_print(r, to);
     arena_free(a);
 }
 
@@ -129,7 +125,7 @@ static void put_positive(json_t *j, const char *key, double x)
 static json_t *candidate_json(const struct tune_report *r, size_t i)
 {
     const struct tune_candidate *c = &r->candidates.at[i];
-    struct row x = row_of(r, c);
+    struct tune_row x = tune_row_of(r, c);
     json_t *knobs = json_object(), *j;
     for (size_t k = 0; k < c->pick.knobs.n; k++) {
         char type[24];
@@ -140,7 +136,7 @@ static json_t *candidate_json(const struct tune_report *r, size_t i)
                   c->mode, "rank", c->rank, "engine", (json_int_t)c->pick.engine, "knobs", knobs,
                   "numerical", words_of(&c->pick.numerical), "behavior", words_of(&c->pick.behavior),
                   "workspace_bytes", (json_int_t)c->pick.workspace_bytes, "plan", c->pick.plan,
-                  "verdict", verdict(r, i), "reason", c->reason);
+                  "verdict", tune_verdict(r, i), "reason", c->reason);
     json_object_set_new(j, "build_ms", json_real(c->build_ms));
     if (c->checked)
         json_object_set_new(j, "check",

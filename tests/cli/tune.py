@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import xml.dom.minidom
 
 BUILD = os.path.abspath(os.environ.get("FGC_BUILD_DIR", "."))
 FGC = os.path.abspath(os.environ.get("FGC", os.path.join(BUILD, "fgc")))
@@ -117,8 +118,12 @@ def faults(folder, spec):
     check(len(builds) == len(ids), "a line a candidate")
     # what was built without the device is not built again
     script = f"{ids[0]} time 100\n{ids[1]} time 80\n{ids[2]} wrong\n"
-    status, report, err = tune(db, spec, script, "--resume")
+    status, report, err = tune(db, spec, script, "--resume", "--html", db + ".html")
     v = verdicts(report[0])
+    page = read(db + ".html").decode()
+    check(page.startswith("<!DOCTYPE html>") and page.count("<svg") == 2 and all(page.count(i) > 1 for i in ids[:2])
+          and "<script" not in page and "http" not in page, "the page stands for itself")
+    xml.dom.minidom.parseString(page.replace('<meta charset="utf-8">', ""))
     check(status == 0 and v[ids[1]] == "best" and v[ids[2]] == "wrong" and v[ids[0]] == "final", f"{v} {err}")
     check(len([x for x in log_lines(db) if x["did"] == "built"]) == len(ids), "nothing is built twice")
     check(len(entries(db)) == 1, "one entry")
