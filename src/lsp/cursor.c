@@ -142,7 +142,7 @@ static enum spot in_call(struct walk *w, struct cursor *c, const struct bracket 
 {
     size_t i = b->part;
     bool named = name_at(w, i) && is(w, i + 1, "=");
-    if (named && i == w->word) c->is_attribute = true;
+    if (named && i == w->word && c->begin < c->end) c->is_attribute = true;
     if (!named || i >= w->word) return SPOT_ARGUMENT;
     c->attribute = lexeme_text(w->o, &w->o->tokens.at[i]);
     return i + 2 == w->word ? SPOT_VALUE : SPOT_EXPR;
