@@ -122,6 +122,7 @@ struct item {
     struct name name;        /* CONST GRAPH FN EPILOGUE */
     names_vec import_path;   /* IMPORT std.act */
     const char *import_file; /* IMPORT "x.fg" */
+    struct ast *imported;    /* IMPORT: what it names (ast_import), NULL when it was refused */
     struct expr *value;      /* CONST */
     VEC(struct param) params;
     VEC(struct stmt *) body;
@@ -134,6 +135,12 @@ struct comment {
 };
 struct ast {
     struct source *source;
+    /* by ast_import: */
+    const char *name;        /* "std.act", or the path from the folder of the first file */
+    const char *identity;    /* what makes two imports one file; not for output */
+    struct span imported_at; /* the first import of it */
+    bool is_library;
+    VEC(struct ast *) imports; /* first file: all that are imported, each after what it imports */
     int64_t version; /* fg N */
     VEC(struct item *) items;
     VEC(struct comment) comments; /* in order */
@@ -142,6 +149,10 @@ struct ast {
 /* Parses one source. Never NULL; on errors they are in the session, and what could be read is in
  * the tree with ERROR nodes where it could not. */
 struct ast *ast_parse(struct session *s, struct source *src);
+/* Reads and parses what the file imports: libraries carried inside the program, and files by their
+ * path from the importing file's folder. What cannot be read, is there twice in a circle, or is no
+ * library is reported at the import; item->imported stays NULL. */
+void ast_import(struct session *s, struct ast *ast);
 /* The canonical text: what `fgc fmt` writes and a plan's source.fg holds. Keeps every comment;
  * 100 columns; idempotent. */
 void ast_format(const struct ast *a, struct buf *out);

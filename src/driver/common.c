@@ -44,6 +44,7 @@ struct module *driver_analyse(struct session *s, const struct options *o, struct
         defines[i].name = dot ? intern_z(s, dot + 1) : name;
     }
     struct ast *ast = ast_parse(s, src);
+    ast_import(s, ast);
     /* What could be read is checked for meaning too: one run tells every independent mistake. */
     if (s->n_errors > before && (ast->items.n == 0 || s->diags_full)) return NULL;
     struct sema_options so = {

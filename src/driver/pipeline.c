@@ -171,6 +171,14 @@ void pipeline_plan(struct session *s, const struct module *m, const struct targe
     ast_format(m->ast, &b);
     out->source = arena_strndup(s->arena, b.at ? b.at : "", b.n);
     buf_fini(&b);
+    for (size_t i = 0; i < m->ast->imports.n; i++) {
+        struct buf text = {0};
+        ast_format(m->ast->imports.at[i], &text);
+        vec_push(s->arena, &out->imports,
+                 ((struct plan_import){m->ast->imports.at[i]->name,
+                                       arena_strndup(s->arena, text.at, text.n)}));
+        buf_fini(&text);
+    }
     for (size_t i = 0; i < n; i++) {
         out->cudnn_version = c[i].build.cudnn_version;
         if (c[i].build.nvrtc_version) out->nvrtc_version = c[i].build.nvrtc_version;

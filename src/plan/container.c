@@ -19,6 +19,11 @@ const char *plan_ir_name(struct arena *a, const struct plan_graph *g, const stru
     return arena_printf(a, "graphs/%s/%s.ir", g->name, folder(v));
 }
 
+const char *plan_import_name(struct arena *a, size_t i)
+{
+    return arena_printf(a, "imports/%zu.fg", i);
+}
+
 const char *plan_step_name(struct arena *a, const struct plan *p, const struct plan_graph *g,
                            const struct plan_variant *v, size_t step)
 {
@@ -34,6 +39,9 @@ entries_vec plan_entries(struct arena *a, const struct plan *p)
 {
     entries_vec all = {0};
     vec_push(a, &all, ((struct entry){"source.fg", p->source, strlen(p->source)}));
+    for (size_t i = 0; i < p->imports.n; i++)
+        vec_push(a, &all, ((struct entry){plan_import_name(a, i), p->imports.at[i].text,
+                                          strlen(p->imports.at[i].text)}));
     for (size_t i = 0; i < p->graphs.n; i++)
         for (size_t k = 0; k < p->graphs.at[i].variants.n; k++) {
             const struct plan_graph *g = &p->graphs.at[i];

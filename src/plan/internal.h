@@ -7,7 +7,7 @@
 #include "plan/plan.h"
 
 #define PLAN_FORMAT 1
-enum { MAX_ENTRIES = 4096, MAX_GRAPHS = 256, MAX_VARIANTS = 64, MAX_TENSORS = 256, MAX_STEPS = 64 };
+enum { MAX_ENTRIES = 4096, MAX_GRAPHS = 256, MAX_IMPORTS = 256, MAX_VARIANTS = 64, MAX_TENSORS = 256, MAX_STEPS = 64 };
 #define MAX_PLAN_BYTES ((size_t)1 << 30)
 
 /* The archive's tail: the end-of-central-directory record and the comment, "fgplan1 " and 64
@@ -23,6 +23,7 @@ struct entry {
 typedef VEC(struct entry) entries_vec;
 
 const char *plan_ir_name(struct arena *a, const struct plan_graph *g, const struct plan_variant *v);
+const char *plan_import_name(struct arena *a, size_t i);
 const char *plan_step_name(struct arena *a, const struct plan *p, const struct plan_graph *g,
                            const struct plan_variant *v, size_t step);
 /* Every entry but the manifest, in the container's order. */

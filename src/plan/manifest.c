@@ -107,9 +107,13 @@ static json_t *manifest_write(struct arena *a, const struct plan *p)
     }
     json_t *target = json_pack("{s:s, s:b, s:o}", "name", p->target.name, "host", p->target.host,
                                "description", json_loads(p->target.json, 0, NULL));
-    return json_pack("{s:i, s:s, s:I, s:s, s:o, s:o, s:o}", "format", PLAN_FORMAT, "fgc",
+    json_t *imports = p->imports.n ? json_array() : NULL; /* left out where there are none */
+    for (size_t i = 0; i < p->imports.n; i++)
+        json_array_append_new(imports, json_string(p->imports.at[i].name));
+    return json_pack("{s:i, s:s, s:I, s:s, s:o, s:o*, s:o, s:o}", "format", PLAN_FORMAT, "fgc",
                      p->fgc_version, "cudnn", (json_int_t)p->cudnn_version, "nvrtc",
-                     p->nvrtc_version, "target", target, "graphs", graphs, "entries", entries);
+                     p->nvrtc_version, "target", target, "imports", imports, "graphs", graphs,
+                     "entries", entries);
 }
 
 const char *manifest_text(struct arena *a, const struct plan *p, const char **why)
@@ -121,6 +125,7 @@ const char *manifest_text(struct arena *a, const struct plan *p, const char **wh
     *why = j ? manifest_read(a, j, &again)
              : "a text is not UTF-8"; /* what is written can be read */
     if (!*why && again.graphs.n != p->graphs.n) *why = "a graph's text is not UTF-8";
+    if (!*why && again.imports.n != p->imports.n) *why = "an import's path is not UTF-8";
     if (!*why) {
         json_print(j, &b);
         buf_puts(&b, "\n");
@@ -436,6 +441,14 @@ const char *manifest_read(struct arena *a, const json_t *root, struct plan *p)
     if (*p->nvrtc_version && !plain(p->nvrtc_version, ".", 40))
         fault(&r, "'nvrtc' is not a version");
     read_target(&r, json_object_get(root, "target"), &p->target);
+    if (r.why) return r.why;
+    if (json_object_get(root, "imports"))
+        json_array_foreach((json_t *)list(&r, root, "imports", MAX_IMPORTS), i, j)
+        {
+            const char *name = json_string_value(j);
+            if (!name || !*name || strlen(name) > 4096) fault(&r, "an import has no name");
+            vec_push(a, &p->imports, ((struct plan_import){.name = arena_strdup(a, name ? name : "")}));
+        }
     if (r.why) return r.why;
     json_array_foreach((json_t *)list(&r, root, "graphs", MAX_GRAPHS), i, j)
     {

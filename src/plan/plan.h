@@ -52,12 +52,17 @@ struct plan_graph {
  * and multiprocessors): descriptions that differ only in what a plan does not depend on, names of
  * files included, give equal plans. */
 const char *plan_target_name(struct arena *a, const struct target *t);
+struct plan_import { /* a file that the source imports, or that such a file imports */
+    const char *name; /* "std.act", or the path from the source's folder */
+    const char *text; /* canonical */
+};
 struct plan {
     const char *fgc_version;
     int64_t cudnn_version;
     const char *nvrtc_version;
     struct target target; /* one target a plan file as built so far; name: plan_target_name */
     const char *source;   /* canonical .fg text */
+    VEC(struct plan_import) imports; /* each after what it imports */
     VEC(struct plan_graph) graphs;
 };
 

@@ -68,6 +68,12 @@ static const char *take_texts(struct arena *a, const entries_vec *all, struct pl
     size_t next = 2;
     if (strcmp(all->at[1].name, "source.fg") != 0) return "its second entry is not 'source.fg'";
     p->source = all->at[1].bytes;
+    for (size_t i = 0; i < p->imports.n; i++, next++) {
+        const char *name = plan_import_name(a, i);
+        if (next >= all->n || strcmp(all->at[next].name, name) != 0)
+            return arena_printf(a, "its entry %zu is not '%s'", next, name);
+        p->imports.at[i].text = all->at[next].bytes;
+    }
     for (size_t i = 0; i < p->graphs.n; i++)
         for (size_t k = 0; k < p->graphs.at[i].variants.n; k++) {
             struct plan_graph *g = &p->graphs.at[i];

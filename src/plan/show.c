@@ -85,6 +85,9 @@ void plan_show(const struct plan *p, struct buf *out)
     buf_printf(out, "\ntarget %s: sm_%d, %d multiprocessors%s\n", p->target.name, p->target.sm,
                p->target.multiprocessors,
                p->target.host ? ", compiled on the device" : ", compiled from its description");
+    for (size_t i = 0; i < p->imports.n; i++)
+        buf_printf(out, "%s %s%s", i ? "" : "imports", p->imports.at[i].name,
+                   i + 1 < p->imports.n ? "," : "\n");
     for (size_t i = 0; i < p->graphs.n; i++) {
         const struct plan_graph *g = &p->graphs.at[i];
         buf_printf(out, "\ngraph %s\n", g->name);

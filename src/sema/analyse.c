@@ -52,43 +52,6 @@ void hint(struct sema *m, struct diag *d, const char *fmt, ...)
     diag_hint(m->s, d, "%s", text);
 }
 
-/* ---- the file ---------------------------------------------------------------------------- */
-
-static void declare_file(struct sema *m)
-{
-    static const enum sym_kind kinds[] = {[ITEM_CONST] = SYM_CONST,
-                                          [ITEM_GRAPH] = SYM_GRAPH,
-                                          [ITEM_FN] = SYM_FN,
-                                          [ITEM_EPILOGUE] = SYM_EPILOGUE};
-    for (size_t i = 0; i < m->ast->items.n; i++) {
-        struct item *item = m->ast->items.at[i];
-        if (item->kind == ITEM_ERROR) {
-            m->torn = true;
-            continue;
-        }
-        if (item->kind == ITEM_IMPORT) {
-            m->torn = true;
-            error_at(m, DIAG_unsupported, item->span, "not supported yet: import");
-            continue;
-        }
-        struct sym *sym = declare(m, &m->file, kinds[item->kind], item->name);
-        if (sym != NULL) sym->item = item;
-    }
-}
-
-static void file_constants(struct sema *m)
-{
-    for (size_t i = 0; i < m->file.syms.n; i++) {
-        struct sym *sym = m->file.syms.at[i];
-        if (sym->kind != SYM_CONST) continue;
-        struct arena_mark mark = arena_mark(m->scratch);
-        sym->cell = eval(m, sym->item->value);
-        index_cell(m, sym->span, sym->cell);
-        sym->defined = true;
-        arena_rewind(m->scratch, mark);
-    }
-}
-
 /* ---- parameters -------------------------------------------------------------------------- */
 
 /* An integer or an element type; false when the text is neither. */
@@ -144,8 +107,8 @@ static void check_define(struct sema *m, const struct sema_define *d)
         define_error(m, d, "the value is neither an integer nor an element type");
         return;
     }
-    for (size_t i = 0; i < m->file.syms.n; i++) {
-        const struct sym *g = m->file.syms.at[i];
+    for (size_t i = 0; i < m->file->syms.n; i++) {
+        const struct sym *g = m->file->syms.at[i];
         if (g->kind != SYM_GRAPH || (d->graph != NULL && strcmp(d->graph, g->name) != 0)) continue;
         graph_found = true;
         for (size_t k = 0; k < g->item->params.n; k++) {
@@ -284,7 +247,7 @@ static struct graph *begin_graph(struct sema *m, const struct item *item, struct
     return g;
 }
 
-/* False when poison from elsewhere (a cyclic fn, an import, a constant of the file) reached it. */
+/* False when poison from elsewhere (a cyclic fn, a constant of a file) reached it. */
 static bool is_whole(struct sema *m, const struct graph *g)
 {
     for (size_t i = 0; i < g->outputs.n; i++)
@@ -365,10 +328,10 @@ static bool chosen(struct sema *m, const char *name)
 static void check_choice(struct sema *m, const char *name)
 {
     VEC(const char *) names = {0};
-    for (size_t i = 0; i < m->file.syms.n; i++) {
-        if (m->file.syms.at[i]->kind != SYM_GRAPH) continue;
-        if (strcmp(m->file.syms.at[i]->name, name) == 0) return;
-        vec_push(m->scratch, &names, m->file.syms.at[i]->name);
+    for (size_t i = 0; i < m->file->syms.n; i++) {
+        if (m->file->syms.at[i]->kind != SYM_GRAPH) continue;
+        if (strcmp(m->file->syms.at[i]->name, name) == 0) return;
+        vec_push(m->scratch, &names, m->file->syms.at[i]->name);
     }
     struct diag *d = error_at(m, DIAG_unknown_graph, NO_SPAN,
                               "--graph %s: the file has no graph of that name", name);
@@ -380,19 +343,18 @@ struct module *sema_analyse(struct session *s, struct ast *ast, const struct sem
 {
     struct module *out = NEW(s->arena, struct module);
     struct sema m = {
-        .s = s, .a = s->arena, .scratch = arena_new(), .o = o, .ast = ast, .first_variant = true};
+        .s = s, .a = s->arena, .scratch = arena_new(), .o = o, .first_variant = true};
     out->ast = ast;
-    m.file.a = s->arena;
     m.define_told = NEW_N(s->arena, bool, o->n_defines + 1);
-    declare_file(&m);
-    for (size_t i = 0; i < o->n_graphs && !m.torn; i++) check_choice(&m, o->graphs[i]);
-    for (size_t i = 0; i < o->n_defines && !m.torn; i++) check_define(&m, &o->defines[i]);
-    check_functions(&m);
-    file_constants(&m);
-    for (size_t i = 0; i < m.file.syms.n && !s->diags_full; i++) {
-        struct sym *sym = m.file.syms.at[i];
+    declare_files(&m, ast);
+    bool torn = m.file->torn;
+    for (size_t i = 0; i < o->n_graphs && !torn; i++) check_choice(&m, o->graphs[i]);
+    for (size_t i = 0; i < o->n_defines && !torn; i++) check_define(&m, &o->defines[i]);
+    for (size_t i = 0; i < m.file->syms.n && !s->diags_full; i++) {
+        struct sym *sym = m.file->syms.at[i];
         if (sym->kind == SYM_GRAPH && chosen(&m, sym->name)) analyse_graph(&m, sym->item, out);
     }
+    if (s->n_errors == 0 && o->n_graphs == 0) warn_unused_imports(&m);
     arena_free(m.scratch);
     return out;
 }

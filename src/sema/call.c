@@ -147,10 +147,12 @@ static struct cell unknown_callee(struct sema *m, const struct expr *e, struct n
 }
 
 /* The function that is called, or NULL with *done telling whether that was reported. */
-static struct sym *find_function(struct sema *m, struct name callee, bool *bad)
+static struct sym *find_function(struct sema *m, const names_vec *path, struct name callee,
+                                 bool *bad)
 {
+    if (path->n > 1) return file_find_path(m, path);
     struct sym *sym = m->body != NULL ? scope_find(m->body, callee.text) : NULL;
-    if (sym == NULL) sym = scope_find(&m->file, callee.text);
+    if (sym == NULL) sym = file_use(m, callee, bad);
     if (sym == NULL || sym->kind == SYM_FN || sym->kind == SYM_EPILOGUE) return sym;
     sym->used = true;
     struct diag *d = error_at(m, DIAG_not_callable, callee.span, "'%s' is %s and cannot be called",
@@ -168,7 +170,7 @@ struct cell eval_call(struct sema *m, const struct expr *e, const struct cell *l
     x.callee.span = path_span(&e->path);
     if (e->path.n > 1) x.callee.text = path_text(m, &e->path);
     bool ok = gather(m, e, left, &x), bad = false;
-    struct sym *fn = e->path.n == 1 ? find_function(m, e->path.at[0], &bad) : NULL;
+    struct sym *fn = find_function(m, &e->path, e->path.at[0], &bad);
     if (bad) return refuse(m, e);
     if (fn != NULL) return ok ? inline_call(m, fn, &x, n, skip) : POISON;
     if (e->path.n > 1) return unknown_callee(m, e, x.callee);

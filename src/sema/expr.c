@@ -98,6 +98,13 @@ static struct cell list(struct sema *m, const struct expr *e)
 static struct cell name(struct sema *m, const struct expr *e)
 {
     if (e->path.n == 1) return lookup(m, e->path.at[0]);
+    struct sym *sym = file_find_path(m, &e->path);
+    if (sym != NULL && sym->kind == SYM_CONST) return sym->cell;
+    if (sym != NULL) {
+        error_at(m, DIAG_kind, e->span, "'%s' is %s, not a value", path_text(m, &e->path),
+                 sym_word(sym->kind));
+        return POISON;
+    }
     if (!is_torn(m))
         error_at(m, DIAG_unknown_name, e->span, "unknown name '%s'", path_text(m, &e->path));
     return POISON;

@@ -1,6 +1,6 @@
 /* inline: calls of fn and epilogue: the body is evaluated again at each call, on its arguments.
  *
- * Invariant: the body sees its parameters and the file, never the caller's names; cycles were cut
+ * Invariant: the body sees its parameters and the file it stands in, never the caller's names; cycles were cut
  * by check_functions, and depth and size are bounded besides. */
 #include "sema/internal.h"
 
@@ -186,9 +186,11 @@ struct cell inline_call(struct sema *m, struct sym *fn, const struct arguments *
     struct inlined *call = NEW(m->scratch, struct inlined);
     struct promise *outer_promise = m->promise;
     const struct stmt *outer_stmt = m->stmt;
+    struct scope *outer_file = m->file;
     *call = (struct inlined){outer_call, item, args->callee.span};
     body->a = m->scratch;
     m->body = body;
+    m->file = fn->home;
     m->call = call;
     if (is_epilogue) {
         m->promise = NEW(m->a, struct promise);
@@ -200,6 +202,7 @@ struct cell inline_call(struct sema *m, struct sym *fn, const struct arguments *
         c = run_body(m, item, n, skip, args->callee.span);
     m->depth--;
     m->body = outer_body;
+    m->file = outer_file;
     m->call = outer_call;
     m->promise = outer_promise;
     m->stmt = outer_stmt;

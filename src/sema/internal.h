@@ -57,6 +57,7 @@ struct sym {
     bool cyclic;            /* FN, EPILOGUE: on a cycle that was reported */
     struct cell cell;
     struct item *item;      /* FN, EPILOGUE, GRAPH */
+    struct scope *home;     /* where it is declared */
     struct stmt *stmt;      /* what defines it; NULL for params */
     size_t index;           /* in its scope */
     struct span bound;      /* OUTPUT: the binding, NO_SPAN before it */
@@ -64,8 +65,16 @@ struct sym {
     struct value *out;      /* OUTPUT */
 };
 /* A body's or the file's names. Few are searched in order, many through a map. */
+struct import {
+    struct name name;       /* by which it may qualify: act of std.act, mine of "lib/mine.fg" */
+    const char *path;       /* std.act; NULL for a file */
+    struct scope *file;
+    bool used;
+};
 struct scope {
     struct arena *a;
+    struct ast *ast;        /* of a file */
+    VEC(struct import) imports; /* of a file */
     VEC(struct sym *) syms;
     struct map *map;
     bool torn;              /* a statement could not be read: it may be what defines a name */
@@ -107,10 +116,9 @@ struct sema {
     struct arena *a;            /* the session's: what outlives the analysis */
     struct arena *scratch;      /* rewound after each statement of a graph */
     const struct sema_options *o;
-    struct ast *ast;
-    struct scope file;
+    struct scope *file;         /* whose names the text at hand sees: the first file's, or that of the
+                                 * fn being inlined */
     bool *define_told;          /* by index in o->defines: a mistake in it was */
-    bool torn;                  /* an import was refused, or an item could not be read */
     /* the graph at hand */
     struct graph *g;            /* NULL while constants of the file are evaluated */
     VEC(struct usage) usage;
@@ -136,6 +144,18 @@ struct diag *warn_at(struct sema *m, enum diag_id id, struct span at, const char
     PRINTF_LIKE(4, 5);
 void hint(struct sema *m, struct diag *d, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
+/* import.c */
+/* Scopes for the file and all that it imports, their names declared and constants known; the first
+ * file's is m->file. */
+void declare_files(struct sema *m, struct ast *ast);
+void warn_unused_imports(struct sema *m);
+/* A name of the file at hand or of one of its imports, NULL when there is none. `twice`, unless NULL,
+ * is set to the second import that defines it too. */
+struct sym *file_find(const struct sema *m, const char *name, const struct import **twice);
+/* act.gelu6 or std.act.gelu6; NULL when no import of that name has it. */
+struct sym *file_find_path(const struct sema *m, const names_vec *path);
+/* The same, for a use: reports a name that two imports define, and marks what is found as used. */
+struct sym *file_use(struct sema *m, struct name name, bool *reported);
 /* scope.c */
 struct cell lookup(struct sema *m, struct name name);          /* in an expression; reports */
 /* True when an unknown name may be defined in text that could not be read: stay silent. */

@@ -26,7 +26,7 @@ struct names {
 static bool known_value(struct names *x, const char *name)
 {
     if (scope_find(x->body, name) != NULL) return true;
-    struct sym *sym = scope_find(&x->m->file, name);
+    struct sym *sym = file_find(x->m, name, NULL);
     if (sym != NULL) {
         sym->used = true;
         return true;
@@ -40,7 +40,7 @@ static void check_name(struct names *x, struct name name)
 {
     struct sym *sym = scope_find(x->body, name.text);
     if (sym != NULL) sym->used = true;
-    if (known_value(x, name.text) || (x->m->torn || x->body->torn)) return;
+    if (known_value(x, name.text) || (x->m->file->torn || x->body->torn)) return;
     x->m->body = x->body;
     struct diag *d = error_at(x->m, DIAG_unknown_name, name.span, "unknown name '%s'", name.text);
     suggest(x->m, d, name.text, false);
@@ -62,18 +62,19 @@ static void check_promise(struct names *x, struct name name)
 static void check_callee(struct names *x, const struct expr *e)
 {
     struct name name = e->path.at[0];
-    if (e->path.n > 1) return;
-    struct sym *sym = scope_find(&x->m->file, name.text);
+    struct sym *sym = e->path.n > 1 ? file_find_path(x->m, &e->path) : file_find(x->m, name.text, NULL);
+    if (e->path.n > 1) name.text = path_text(x->m, &e->path);
     if (scope_find(x->body, name.text) != NULL) return; /* refused where it is called */
     if (sym != NULL) {
         struct edge edge = {sym, name.span};
-        if (sym->kind == SYM_FN || sym->kind == SYM_EPILOGUE)
+        /* imports make no circle, so what another file defines does not come back here */
+        if ((sym->kind == SYM_FN || sym->kind == SYM_EPILOGUE) && sym->home == x->m->file)
             vec_push(x->m->scratch, &x->function->calls, edge);
         return;
     }
     check_promise(x, name);
     if (op_find(name.text) != OP_none || constant_function(name.text) || is_later(name.text) ||
-        (x->m->torn || x->body->torn))
+        (x->m->file->torn || x->body->torn))
         return;
     if (strcmp(name.text, "dim") == 0 || strcmp(name.text, "rank") == 0 ||
         strcmp(name.text, "type") == 0)
@@ -87,7 +88,7 @@ static void check_callee(struct names *x, const struct expr *e)
 static bool is_choice(struct names *x, const struct expr *call, const struct arg *arg)
 {
     if (arg->name.text == NULL || call->path.n != 1 || arg->value->kind != EXPR_NAME) return false;
-    if (scope_find(&x->m->file, call->path.at[0].text) != NULL) return false;
+    if (file_find(x->m, call->path.at[0].text, NULL) != NULL) return false;
     enum op_id id = op_find(call->path.at[0].text);
     if (id == OP_none) return false;
     int i = op_attr_index(id, arg->name.text);
@@ -225,11 +226,11 @@ static void find_cycles(struct sema *m, struct function *all, size_t n)
 
 void check_functions(struct sema *m)
 {
-    size_t n = m->file.syms.n;
+    size_t n = m->file->syms.n;
     struct arena_mark mark = arena_mark(m->scratch);
     struct function *all = NEW_N(m->scratch, struct function, n + 1);
     for (size_t i = 0; i < n; i++) {
-        struct sym *sym = m->file.syms.at[i];
+        struct sym *sym = m->file->syms.at[i];
         if (sym->kind != SYM_FN && sym->kind != SYM_EPILOGUE) continue;
         all[i].sym = sym;
         check_function(m, all, sym);

@@ -23,6 +23,7 @@ struct sym *scope_add(struct scope *s, enum sym_kind kind, struct name name, str
     struct sym *sym = NEW(s->a, struct sym);
     sym->name = name.text;
     sym->kind = kind;
+    sym->home = s;
     sym->span = name.span;
     sym->index = s->syms.n;
     vec_push(s->a, &s->syms, sym);
@@ -122,12 +123,15 @@ static void gather(struct sema *m, const struct scope *s, bool callable, const c
 
 void suggest(struct sema *m, struct diag *d, const char *word, bool callable)
 {
-    size_t cap = (m->body != NULL ? m->body->syms.n : 0) + m->file.syms.n + N_OPS + N_DTYPES +
+    size_t cap = (m->body != NULL ? m->body->syms.n : 0) + m->file->syms.n + N_OPS + N_DTYPES +
                  n_fg_words + COUNT_OF(later);
+    for (size_t i = 0; i < m->file->imports.n; i++) cap += m->file->imports.at[i].file->syms.n;
     const char **at = NEW_N(m->scratch, const char *, cap);
     size_t n = 0;
     if (!callable) gather(m, m->body, false, at, &n, cap);
-    gather(m, &m->file, callable, at, &n, cap);
+    gather(m, m->file, callable, at, &n, cap);
+    for (size_t i = 0; i < m->file->imports.n; i++)
+        gather(m, m->file->imports.at[i].file, callable, at, &n, cap);
     if (callable) {
         for (int i = OP_none + 1; i < N_OPS; i++) at[n++] = ops[i].name;
     } else {
@@ -149,12 +153,14 @@ static struct cell early(struct sema *m, struct sym *sym, struct name name)
     return POISON;
 }
 
-bool is_torn(const struct sema *m) { return m->torn || (m->body != NULL && m->body->torn); }
+bool is_torn(const struct sema *m) { return m->file->torn || (m->body != NULL && m->body->torn); }
 
 struct cell lookup(struct sema *m, struct name name)
 {
     struct sym *sym = m->body != NULL ? scope_find(m->body, name.text) : NULL;
-    if (sym == NULL) sym = scope_find(&m->file, name.text);
+    bool reported = false;
+    if (sym == NULL) sym = file_use(m, name, &reported);
+    if (reported) return POISON;
     if (sym != NULL) {
         sym->used = true;
         if (sym->kind == SYM_FN || sym->kind == SYM_EPILOGUE || sym->kind == SYM_GRAPH) {

@@ -29,7 +29,7 @@ const char *value_text(struct sema *m, const struct value *v)
 enum dtype type_named(struct sema *m, struct name name)
 {
     struct sym *sym = m->body != NULL ? scope_find(m->body, name.text) : NULL;
-    if (sym == NULL) sym = scope_find(&m->file, name.text);
+    if (sym == NULL) sym = file_find(m, name.text, NULL);
     if (sym != NULL) {
         struct cell c = lookup(m, name);
         if (c.kind == CELL_TYPE) return c.type;

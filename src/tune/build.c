@@ -116,6 +116,14 @@ static bool to_build(const struct tune_candidate *c)
     return !c->status && !c->pick.plan[0];
 }
 
+/* Where there is a budget, half of it is for building when timing comes after. The first in order of
+ * evidence are begun whatever the time. */
+static bool out_of_time(const struct pool *p, size_t i)
+{
+    double share = p->h->u->device ? 0.5 : 1;
+    return p->h->u->budget_s > 0 && i > 0 && search_seconds(p->h) > share * p->h->u->budget_s;
+}
+
 static void *work(void *data)
 {
     struct pool *p = data;
@@ -125,6 +133,7 @@ static void *work(void *data)
             p->next++;
         size_t i = p->next;
         bool end = p->failed || search_stopped(p->h) || i >= p->h->r->candidates.n;
+        if (!end && out_of_time(p, i)) end = p->h->r->hurried = true;
         if (!end) p->next++;
         pthread_mutex_unlock(&p->mutex);
         if (end) return NULL;

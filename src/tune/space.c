@@ -71,3 +71,28 @@ void space_of_engine(struct arena *a, const struct engine_info *e, size_t most, 
         for (i = 0; i < n && ++digit[i] == v[i].n; i++) digit[i] = 0;
     }
 }
+
+void space_near(struct arena *a, const struct engine_info *e, const knobs_vec *from, size_t most,
+                configs_vec *out)
+{
+    size_t end = out->n + most;
+    for (size_t i = 0; i < e->knobs.n && i < MAX_KNOBS; i++) {
+        struct values v = values_of(&e->knobs.at[i]);
+        for (int k = 0; k < v.n && out->n < end; k++) {
+            knobs_vec knobs = {0};
+            bool set = false, same = false;
+            for (size_t m = 0; m < from->n; m++) {
+                struct knob x = from->at[m];
+                if (x.type == e->knobs.at[i].type) {
+                    set = true;
+                    same = x.value == v.at[k];
+                    x.value = v.at[k];
+                }
+                vec_push(a, &knobs, x);
+            }
+            if (same) continue;
+            if (!set) vec_push(a, &knobs, ((struct knob){e->knobs.at[i].type, v.at[k]}));
+            push(a, e->engine, &knobs, out);
+        }
+    }
+}

@@ -224,6 +224,9 @@ struct race_result race_result(const struct race *r);
  * ends and powers of two. */
 typedef VEC(struct engine_config) configs_vec;
 void space_of_engine(struct arena *a, const struct engine_info *e, size_t most, configs_vec *out);
+/* All that differ from a configuration of the engine in one knob. */
+void space_near(struct arena *a, const struct engine_info *e, const knobs_vec *from, size_t most,
+                configs_vec *out);
 bool knobs_equal(const knobs_vec *x, const knobs_vec *y);
 
 /* ---- devices -------------------------------------------------------------------------------- */

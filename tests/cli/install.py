@@ -16,7 +16,7 @@ TOP = os.path.abspath(os.environ.get("srcdir", os.path.join(os.path.dirname(os.p
 SPEC = os.path.join(TOP, "examples", "conv_bias_relu", "conv_bias_relu.fg")
 MUST = ("bin/fgc", "libexec/fgc/fgc-build", "libexec/fgc/standin/libcuda.so.1", "share/fgc/targets/nvidia-h200.json",
         "share/pkgconfig/fgc.pc", "share/cmake/fgc/fgc-config.cmake", "share/cmake/fgc/fgc-config-version.cmake",
-        "share/man/man1/fgc.1", "share/man/man5/fg.5", "share/man/man5/fg-plan.5", "share/man/man7/fg-ops.7",
+        "share/man/man1/fgc.1", "share/man/man5/fg.5", "share/man/man5/fg-plan.5", "share/man/man7/fg-ops.7", "share/man/man7/std.7", *[f"share/fgc/stdlib/{n}.fg" for n in ("act", "fp8", "mlp", "nn")],
         "share/doc/fgc/README.md")
 passed = failed = skipped = 0
 

@@ -246,6 +246,24 @@ def compiled(folder, spec):
     check(status == 3 and not os.path.exists(plan), f"--tune without a winner: {status} {out} {err}")
 
 
+def limits(folder, spec):
+    """--max-candidates, --budget and --workspace-limit leave out, and say so; an exhaustive search lists more."""
+    at = os.path.join(folder, "limits")
+    few = json.loads(run(["tune", spec, "--db", at, "--build-only", "--json", "--max-candidates=2", *T])[1])[0]
+    check(few["listed"] == 2 and few["cut"] and few["candidates"][0]["mode"] == "A", "--max-candidates")
+    more = json.loads(run(["tune", spec, "--db", at + "2", "--build-only", "--json", "--search=exhaustive", "--max-candidates=12",
+                           "--budget=2", *T])[1])[0]
+    ids = [c["id"] for c in more["candidates"]]
+    check(more["listed"] == 12 and len(set(ids)) == 12 and ids[:2] == [c["id"] for c in few["candidates"]],
+          f"exhaustive: the lists first, each once: {ids}")
+    check({c["mode"] for c in more["candidates"]} >= {"A", "knobs"}, "exhaustive: beyond the lists")
+    check(more["hurried"] and more["built"] < 12 and "not reached" in verdicts(more).values(), "--budget ends the building")
+    status, out, err = run(["tune", os.path.join(TOP, "examples", "conv_bias_relu", "conv_bias_relu.fg"), "--db", at + "3",
+                            "--build-only", "--json", "--max-candidates=16", "--workspace-limit=64", *T])
+    v = verdicts(json.loads(out)[0])
+    check(set(v.values()) == {"workspace", "built"}, f"--workspace-limit: {v} {err}")
+
+
 def locks(folder, spec, db, ids):
     at = os.path.join(folder, "locked")
     os.mkdir(at)
@@ -364,6 +382,7 @@ def main():
         interrupted(folder, spec)
         one_gpu(folder, spec)
         compiled(folder, spec)
+        limits(folder, spec)
         locks(folder, spec, db, ids)
     print(f"{passes} passed, {failures} failed, 0 skipped")
     return failures != 0

@@ -198,6 +198,68 @@ def binary(name, f, dtype):
             {"y": to_bits(f(a, b), out)}
 
 
+# ---- the standard library: every function of stdlib/*.fg has a case ----------------------------------------
+
+def library(name, call, shapes, y, dtype="f32", outputs=None):
+    """call: on the inputs of `shapes`, one import of std.FILE; y: the same in NumPy, one array or several."""
+    file = name.split(".")[0]
+
+    @case(f"std-{name.replace('.', '-')}")
+    def make(draw):
+        x = {n: draw(n, s, d) for n, (s, d) in shapes.items()}
+        values = y(*x.values())
+        values = values if isinstance(values, tuple) else (values,)
+        names = [f"y{i}" for i in range(len(values))]
+        types = outputs or [dtype] * len(values)
+        text = graph([f"input  {n} : {d}{dims(s)}" for n, (s, d) in shapes.items()] + [f"output {n} : {t}{dims(v.shape)}" for n, t, v in zip(names, types, values)],
+                     f"{', '.join(names)} = {file}.{call}")
+        return text.replace("fg 1\n", f"fg 1\n\nimport std.{file}\n"), {n: to_bits(v, t) for n, t, v in zip(names, types, values)}
+
+
+def softmax(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def clip01(x):
+    return np.clip(x / 6 + 0.5, 0, 1)
+
+
+_X = {"x": ((2, 3, 8), "f32")}
+_GATED = {"gate": ((2, 3, 8), "f32"), "up": ((2, 3, 8), "f32")}
+library("act.relu6", "relu6(4 * x)", _X, lambda x: np.clip(4 * x, 0, 6))
+library("act.hard_sigmoid", "hard_sigmoid(2 * x)", _X, lambda x: clip01(2 * x))
+library("act.hard_swish", "hard_swish(2 * x)", _X, lambda x: 2 * x * clip01(2 * x))
+library("act.quick_gelu", "quick_gelu(x)", _X, lambda x: x / (1 + np.exp(-1.702 * x)))
+library("act.squared_relu", "squared_relu(x)", _X, lambda x: np.maximum(x, 0) ** 2)
+library("act.mish", "mish(x)", _X, lambda x: x * np.tanh(np.log1p(np.exp(x))))
+library("act.selu", "selu(x)", _X, lambda x: 1.0507009873554805 * np.where(x > 0, x, 1.6732632423543772 * np.expm1(x)))
+library("mlp.swiglu", "swiglu(gate, up)", _GATED, lambda g, u: g / (1 + np.exp(-g)) * u)
+library("mlp.geglu", "geglu(gate, up)", _GATED, lambda g, u: g / 2 * (1 + erf(g / math.sqrt(2))) * u)
+library("mlp.reglu", "reglu(gate, up)", _GATED, lambda g, u: np.maximum(g, 0) * u)
+library("mlp.glu", "glu(gate, up)", _GATED, lambda g, u: u / (1 + np.exp(-g)))
+library("nn.softmax", "softmax(3 * x)", _X, lambda x: softmax(3 * x))
+library("nn.attention", "attention(q, k, v, scale=0.5)", {"q": ((2, 3, 8), "f32"), "k": ((2, 8, 5), "f32"), "v": ((2, 5, 4), "f32")},
+        lambda q, k, v: softmax(0.5 * q @ k) @ v)
+_LAYER = {"x": ((2, 3, 8), "bf16"), "w": ((1, 8, 6), "bf16"), "b": ((1, 1, 6), "bf16")}
+library("nn.linear_bias_relu", "linear_bias_relu(x, w, b)", _LAYER, lambda x, w, b: np.maximum(x @ w + b, 0), "bf16")
+library("nn.linear_bias_gelu", "linear_bias_gelu(x, w, b)", _LAYER, lambda x, w, b: (x @ w + b) / 2 * (1 + erf((x @ w + b) / math.sqrt(2))), "bf16")
+library("nn.bias_relu", "bias_relu(matmul(x, w), b)", _LAYER, lambda x, w, b: np.maximum(x @ w + b, 0), "bf16")
+library("nn.bias_gelu", "bias_gelu(matmul(x, w), b)", _LAYER, lambda x, w, b: (x @ w + b) / 2 * (1 + erf((x @ w + b) / math.sqrt(2))), "bf16")
+library("nn.bias_add_relu", "bias_add_relu(matmul(x, w), b, r)", {**_LAYER, "r": ((2, 3, 6), "bf16")}, lambda x, w, b, r: np.maximum(x @ w + b + r, 0), "bf16")
+_CONV = {"x": ((2, 3, 6, 6), "f32"), "w": ((4, 3, 3, 3), "f32"), "b": ((1, 4, 1, 1), "f32")}
+_half = lambda x, w: conv_numpy(x, w, (1, 1), (1, 1), (2, 2), (1, 1), 1)
+library("nn.conv_bias_relu", "conv_bias_relu(x, w, b, pad=[1, 1], stride=[2, 2])", _CONV, lambda x, w, b: np.maximum(_half(x, w) + b, 0))
+library("nn.conv_bias_add_relu", "conv_bias_add_relu(x, w, b, r, pad=[1, 1], stride=[2, 2])", {**_CONV, "r": ((2, 4, 3, 3), "f32")},
+        lambda x, w, b, r: np.maximum(_half(x, w) + b + r, 0))
+_FP8 = {"a": ((1, 4, 8), "e4m3"), "b": ((1, 8, 6), "e4m3"), "sa": ((1, 1, 1), "f32"), "sb": ((1, 1, 1), "f32")}
+library("fp8.scaled_matmul", "scaled_matmul(a, b, sa, sb)", _FP8, lambda a, b, sa, sb: a @ b * sa * sb, "bf16")
+library("fp8.rescale", "rescale(matmul(a, b), sa, sb)", _FP8, lambda a, b, sa, sb: a @ b * sa * sb, "bf16")
+_scaled = lambda a, b, sa, sb: (a @ b * sa * sb, np.abs(a @ b * sa * sb).max(keepdims=True))
+library("fp8.scaled_matmul_amax", "scaled_matmul_amax(a, b, sa, sb)", _FP8, _scaled, outputs=["bf16", "f32"])
+library("fp8.rescale_amax", "rescale_amax(matmul(a, b), sa, sb)", _FP8, _scaled, outputs=["bf16", "f32"])
+
+
 def backward(name, f, more, dtype):
     @case(f"{name}-{dtype}")
     def make(draw):
@@ -483,6 +545,17 @@ def close(path, want):
     return np.abs(got.astype(int) - want.astype(int)).max() <= 1
 
 
+def library_functions():
+    """The cases that stdlib/*.fg asks for."""
+    folder = os.path.join(HERE, "..", "..", "stdlib")
+    for f in sorted(os.listdir(folder)):
+        if f.endswith(".fg"):
+            with open(os.path.join(folder, f)) as text:
+                for line in text:
+                    if line.startswith(("fn ", "epilogue ")):
+                        yield f"std-{f[:-3]}-{line.split()[1].split('(')[0]}"
+
+
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("--check", type=int, metavar="N", default=50)
@@ -510,8 +583,12 @@ def main():
         failed += bool(bad)
         for path in bad:
             print(f"{path} is not what generate.py makes")
+    lacking = sorted(set(library_functions()) - set(CASES))
+    for name in lacking:
+        print(f"there is no case '{name}': a function of the library without a test")
+    failed += len(lacking)
     print(f"seed {args.seed}")
-    print(f"{len(drawn) - failed} passed, {failed} failed, 0 skipped")
+    print(f"{max(0, len(drawn) - failed)} passed, {failed} failed, 0 skipped")
     return 1 if failed else 0
 
 

@@ -263,6 +263,31 @@ static void test_space(void **state)
     assert_int_equal(few.n, 1);
 }
 
+static void test_neighbours(void **state)
+{
+    struct arena *a = *state;
+    struct engine_info e = {.engine = 41};
+    configs_vec near = {0};
+    knobs_vec from = {0};
+    vec_push(a, &e.knobs, ((struct knob_range){2, 0, 4, 1}));
+    vec_push(a, &e.knobs, ((struct knob_range){13, 0, 1, 1}));
+    vec_push(a, &e.knobs, ((struct knob_range){18, 3, 9, 3}));
+    vec_push(a, &from, ((struct knob){2, 1}));
+    vec_push(a, &from, ((struct knob){13, 1}));
+    space_near(a, &e, &from, 100, &near);
+    assert_int_equal(near.n, 4 + 1 + 3);
+    for (size_t i = 0; i < near.n; i++) {
+        int changed = 0;
+        const knobs_vec *k = &near.at[i].knobs;
+        for (size_t m = 0; m < from.n; m++) changed += k->at[m].value != from.at[m].value;
+        assert_int_equal(changed + (int)(k->n - from.n), 1);
+        if (k->n == 3) assert_int_equal(k->at[2].value % 3, 0);
+    }
+    near.n = 0;
+    space_near(a, &e, &from, 5, &near);
+    assert_int_equal(near.n, 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -276,6 +301,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_crash_costs_one, setup, teardown),
         cmocka_unit_test_setup_teardown(test_resumed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_space, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_neighbours, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

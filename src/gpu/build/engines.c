@@ -201,14 +201,11 @@ static cudnnStatus_t make_engine(struct cudnn *c, const struct build *b,
     return c->cudnnBackendFinalize(engine);
 }
 
-static cudnnStatus_t make_config(struct cudnn *c, const struct build *b,
-                                 cudnnBackendDescriptor_t graph, const json_t *k,
-                                 cudnnBackendDescriptor_t *out)
+static cudnnStatus_t choose_knobs(struct cudnn *c, cudnnBackendDescriptor_t engine,
+                                  const json_t *k, cudnnBackendDescriptor_t *out)
 {
-    cudnnBackendDescriptor_t engine, choices[64];
-    cudnnStatus_t st = make_engine(c, b, graph, json_integer_value(json_object_get(k, "engine")),
-                                   &engine);
-    if (st != CUDNN_STATUS_SUCCESS) return st;
+    cudnnBackendDescriptor_t choices[64];
+    cudnnStatus_t st;
     json_t *knobs = json_object_get(k, "knobs"), *pair;
     size_t i, n = json_array_size(knobs);
     if (n > COUNT_OF(choices)) return CUDNN_STATUS_BAD_PARAM;
@@ -230,6 +227,16 @@ static cudnnStatus_t make_config(struct cudnn *c, const struct build *b,
         c->cudnnBackendSetAttribute(*out, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES,
                                     CUDNN_TYPE_BACKEND_DESCRIPTOR, (int64_t)n, choices);
     return c->cudnnBackendFinalize(*out);
+}
+
+static cudnnStatus_t make_config(struct cudnn *c, const struct build *b,
+                                 cudnnBackendDescriptor_t graph, const json_t *k,
+                                 cudnnBackendDescriptor_t *out)
+{
+    cudnnBackendDescriptor_t engine;
+    cudnnStatus_t st = make_engine(c, b, graph, json_integer_value(json_object_get(k, "engine")),
+                                   &engine);
+    return st == CUDNN_STATUS_SUCCESS ? choose_knobs(c, engine, k, out) : st;
 }
 
 /* ---- every engine, every knob -------------------------------------------------------------- */
@@ -285,10 +292,15 @@ json_t *engines_try(struct cudnn *c, const struct build *b, const json_t *batch)
     const char *refused;
     cudnnStatus_t st;
     size_t i;
-    cudnnBackendDescriptor_t graph = tree_build(c, b->graph, &refused, &st), cfg;
+    cudnnBackendDescriptor_t graph = tree_build(c, b->graph, &refused, &st), engine, cfg;
+    cudnnStatus_t made = CUDNN_STATUS_BAD_PARAM;
+    int64_t last = -1; /* a batch is mostly of one engine */
     json_array_foreach((json_t *)batch, i, config) {
+        int64_t index = json_integer_value(json_object_get(config, "engine"));
         cudnn_listen(c);
-        st = graph ? make_config(c, b, graph, config, &cfg) : CUDNN_STATUS_BAD_PARAM;
+        if (graph && index != last) made = make_engine(c, b, graph, index, &engine);
+        last = index;
+        st = made == CUDNN_STATUS_SUCCESS ? choose_knobs(c, engine, config, &cfg) : made;
         json_array_append_new(
             tried, json_integer(st == CUDNN_STATUS_SUCCESS
                                     ? (json_int_t)get_i64(
