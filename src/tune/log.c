@@ -26,11 +26,15 @@ bool log_line(struct session *s, const struct tune_log *l, json_t *j)
     buf_puts(&b, text);
     buf_puts(&b, "\n");
     free(text);
+    off_t before = lseek(l->fd, 0, SEEK_END); /* nobody else writes: the lock is ours */
     ssize_t put;
     do put = write(l->fd, b.at, b.n);
     while (put < 0 && errno == EINTR);
     bool ok = put == (ssize_t)b.n && fsync(l->fd) == 0;
     if (put >= 0 && put < (ssize_t)b.n) errno = ENOSPC;
+    int saved = errno;
+    if (!ok && before >= 0) (void)!ftruncate(l->fd, before); /* no half line for the next to follow */
+    errno = saved;
     buf_fini(&b);
     return ok || refuse(s, l->path);
 }

@@ -360,6 +360,17 @@ def refused(folder, at, m, text, db):
     check(status == 3 and "nothing was tuned" in err, f"a damaged entry: {status} {err}")
 
 
+def page(folder):
+    """fg-lock(5)'s example is a lock: of another plan, so the build is refused, but read."""
+    with open(os.path.join(TOP, "man", "fg-lock.5"), encoding="utf-8") as f:
+        example = re.search(r"^\.nf\n(fg-lock 1\n.*?)^\.fi$", f.read(), re.S | re.M)[1]
+    m = os.path.join(folder, "page.fg")
+    write(m, SPEC)
+    write(m + ".lock", example)
+    status, _, err = run([m, "--locked", "-o", m + ".plan"])
+    check(status == 3 and "does not have it" in err, f"fg-lock(5)'s example: {status} {err}")
+
+
 def plan_line(text):
     return re.search(r"^  plan .*$", text, re.M)[0]
 

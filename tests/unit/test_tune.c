@@ -437,6 +437,50 @@ static void test_disk_full(void **state)
     s->diags.n = s->n_errors = 0;
 }
 
+static void count_lines(void *data, const json_t *line)
+{
+    assert_true(json_is_object(line));
+    ++*(int *)data;
+}
+
+/* The log of a search on a full disk: what could not be written is said, what was written is whole,
+ * and the next line follows on a line of its own. */
+static void test_log_on_full_disk(void **state)
+{
+    struct session *s = *state;
+    struct tune_setup u = {.resume = false};
+    struct tune_log log;
+    struct rlimit before, small;
+    int n = 0, written = 1; /* the start's line */
+    assert_true(tune_db_open(s, folder(s), true, &u.db));
+    struct graph g = {.name = "g"};
+    struct tune_job j = {.graph = "g", .variant = "", .region = "rank 1\n", .ir = &g};
+    struct tune_report r = {.job = &j};
+    memset(r.build_key, 'a', 64);
+    assert_true(log_open(s, &u, &r, count_lines, &n, &log));
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    for (rlim_t most = 150; most < 1000; most += 61) {
+        small = (struct rlimit){most, before.rlim_max};
+        setrlimit(RLIMIT_FSIZE, &small);
+        for (int i = 0; i < 3; i++)
+            written += log_line(s, &log, json_pack("{s:s, s:i}", "did", "built at this length", "i", i));
+    }
+    setrlimit(RLIMIT_FSIZE, &before);
+    signal(SIGXFSZ, handler);
+    assert_true(s->n_errors > 0 && written > 5);
+    written += log_line(s, &log, json_pack("{s:s}", "did", "more"));
+    struct tune_log other; /* while one has it, nobody else gets it */
+    assert_false(log_open(s, &u, &r, count_lines, &n, &other));
+    assert_int_equal(s->diags.at[s->diags.n - 1]->id, DIAG_tune_busy);
+    close(log.fd);
+    u.resume = true;
+    assert_true(log_open(s, &u, &r, count_lines, &n, &log));
+    close(log.fd);
+    assert_int_equal(n, written);
+    s->diags.n = s->n_errors = 0;
+}
+
 /* ---- many writers ------------------------------------------------------------------------------ */
 
 /* One of several processes that write the same few entries and plans, and read each other's. */
@@ -526,6 +570,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_damage, setup, teardown),
         cmocka_unit_test_setup_teardown(test_plans, setup, teardown),
         cmocka_unit_test_setup_teardown(test_disk_full, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_log_on_full_disk, setup, teardown),
         cmocka_unit_test_setup_teardown(test_many_writers, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
