@@ -140,15 +140,18 @@ def position(text, at):
 
 def as_printed(text, name, diagnostics):
     """What `fgc check` prints of them, without the excerpts: a sorted list of lines."""
-    lines = LINE_END.split(text)
     words = {1: "error", 2: "warning", 3: "note"}
 
-    def place(r):
+    def place(r, uri=None):
+        path = uri[len("file://"):] if uri else name
+        with open(path, encoding="utf-8", newline="") as f:
+            own = text if path == name else f.read()
+        lines = LINE_END.split(own)
         line, unit = r["start"]["line"], r["start"]["character"]
         column = len(lines[line].encode("utf-16-le")[:2 * unit].decode("utf-16-le"))
-        if line == 0 and text.startswith("\ufeff") and column > 0:
+        if line == 0 and own.startswith("\ufeff") and column > 0:
             column -= 1
-        return f"{name}:{line + 1}:{column + 1}"
+        return f"{path}:{line + 1}:{column + 1}"
 
     out = []
     for d in diagnostics:
@@ -156,9 +159,13 @@ def as_printed(text, name, diagnostics):
         if d["code"] == "too-many-errors":
             out.append("fgc: error: more than 20 errors; the rest is not shown [too-many-errors]")
             continue
-        out.append(f"{place(d['range'])}: {words[d['severity']]}: {first} [{d['code']}]")
+        related = [(r["message"], place(r["location"]["range"], r["location"]["uri"])) for r in d.get("relatedInformation", [])]
+        at = place(d["range"])
+        if related and related[0][0] == "in this file":     # of an import: the place in its own file
+            at = related.pop(0)[1]
+        out.append(f"{at}: {words[d['severity']]}: {first} [{d['code']}]")
         out += ["  " + m for m in more]
-        out += [f"{place(r['location']['range'])}: note: {r['message']}" for r in d.get("relatedInformation", [])]
+        out += [f"{where}: note: {message}" for message, where in related]
     return sorted(out)
 
 

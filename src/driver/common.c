@@ -32,7 +32,7 @@ static int64_t library_version(struct session *s, const struct options *o, const
 }
 
 struct module *driver_analyse(struct session *s, const struct options *o, struct source *src,
-                              const struct target *t, struct sema_index *index)
+                              const struct target *t, struct sema_index *index, struct ast **tree)
 {
     size_t before = s->n_errors, n = o->define.n;
     struct sema_define *defines = NEW_N(s->arena, struct sema_define, n ? n : 1);
@@ -44,6 +44,7 @@ struct module *driver_analyse(struct session *s, const struct options *o, struct
         defines[i].name = dot ? intern_z(s, dot + 1) : name;
     }
     struct ast *ast = ast_parse(s, src);
+    if (tree) *tree = ast;
     ast_import(s, ast);
     /* What could be read is checked for meaning too: one run tells every independent mistake. */
     if (s->n_errors > before && (ast->items.n == 0 || s->diags_full)) return NULL;
@@ -66,5 +67,5 @@ struct module *driver_module(struct session *s, const struct options *o, const c
                              const struct target *t)
 {
     struct source *src = source_load(s, path);
-    return src ? driver_analyse(s, o, src, t, NULL) : NULL;
+    return src ? driver_analyse(s, o, src, t, NULL, NULL) : NULL;
 }

@@ -61,9 +61,9 @@ struct gpu_search driver_search(const struct options *o);
 /* Parses and analyses one file for a target (NULL: none known). NULL when there were errors. */
 struct module *driver_module(struct session *s, const struct options *o, const char *path,
                              const struct target *t);
-/* The same for a source that was read already; fills the index unless it is NULL. */
+/* The same for a source that was read already; fills the index and sets *tree unless they are NULL. */
 struct module *driver_analyse(struct session *s, const struct options *o, struct source *src,
-                              const struct target *t, struct sema_index *index);
+                              const struct target *t, struct sema_index *index, struct ast **tree);
 /* "x=path" -> name and path; false with a usage diagnostic. */
 bool driver_pair(struct session *s, const char *option, const char *text, const char **name,
                  const char **value);

@@ -3,6 +3,8 @@
  * Invariant: an item replaces the word at the cursor up to the cursor; the client filters. */
 #include "lsp/internal.h"
 
+extern const struct embedded embedded_stdlib[]; /* made from stdlib/ by tools/embed */
+
 /* Kinds of the protocol. */
 enum { KIND_FUNCTION = 3, KIND_FIELD = 5, KIND_VARIABLE = 6, KIND_MODULE = 9, KIND_PROPERTY = 10,
        KIND_ENUM_MEMBER = 20, KIND_KEYWORD = 14, KIND_CONSTANT = 21, KIND_TYPE = 25 };
@@ -53,7 +55,7 @@ static void add_types(struct list *l, char rank, bool compute)
 /* An output can be read below its binding. */
 static bool is_bound(const struct list *l, const struct decl *d, uint32_t before)
 {
-    const struct outline *o = &l->d->outline;
+    const struct outline *o = &l->d->units.at[0].outline;
     for (size_t i = 0; i < o->decls.n; i++)
         if (o->decls.at[i].kind == DECL_BINDING && o->decls.at[i].item == d->item &&
             strcmp(o->decls.at[i].name, d->name) == 0 && o->decls.at[i].to < before)
@@ -64,9 +66,34 @@ static bool is_bound(const struct list *l, const struct decl *d, uint32_t before
 static bool is_function(const struct decl *d) { return d->kind == DECL_FN || d->kind == DECL_EPILOGUE; }
 
 /* Names that can be read here: of the item, if they are defined above, and of the file. */
+static void add_name(struct list *l, struct found f)
+{
+    struct text_parts p = describe_decl(l->d, f);
+    json_t *item = add(l, f.decl->name, is_function(f.decl) ? KIND_FUNCTION : KIND_VARIABLE,
+                       f.unit->ast ? '2' : '1', p.code);
+    if (*p.prose) document_item(l, item, p);
+}
+
+static void add_shared(struct list *l, const struct unit *u, bool callable, bool values)
+{
+    for (size_t i = 0; i < u->outline.decls.n; i++) {
+        const struct decl *d = &u->outline.decls.at[i];
+        if (is_shared(d) && (is_function(d) ? callable : values)) add_name(l, (struct found){u, d});
+    }
+}
+
+/* What an import brings, after its name and a dot. */
+static void add_members(struct list *l)
+{
+    for (size_t i = 1; i < l->d->units.n; i++)
+        if (strcmp(l->d->units.at[i].qualifier, l->c->qualifier) == 0)
+            add_shared(l, &l->d->units.at[i], true, true);
+}
+
 static void add_names(struct list *l, bool callable, bool values)
 {
-    const struct outline *o = &l->d->outline;
+    const struct unit *own = &l->d->units.at[0];
+    const struct outline *o = &own->outline;
     for (size_t i = 0; i < o->decls.n; i++) {
         const struct decl *d = &o->decls.at[i];
         bool here = d->item < 0 || (d->item == l->c->item && d->begin < l->c->begin);
@@ -75,16 +102,18 @@ static void add_names(struct list *l, bool callable, bool values)
         if (d->from <= l->c->begin && l->c->begin <= d->to && d->kind != DECL_PARAM) continue;
         if (is_function(d) ? !callable : !values) continue;
         if (d->kind == DECL_OUTPUT && !is_bound(l, d, l->c->begin)) continue;
-        struct text_parts p = describe_decl(l->d, d);
-        json_t *item = add(l, d->name, is_function(d) ? KIND_FUNCTION : KIND_VARIABLE, '1', p.code);
-        if (*p.prose) document_item(l, item, (struct text_parts){p.code, p.prose});
+        add_name(l, (struct found){own, d});
+    }
+    for (size_t i = 1; i < l->d->units.n; i++) {
+        add_shared(l, &l->d->units.at[i], callable, values);
+        add(l, l->d->units.at[i].qualifier, KIND_MODULE, '6', l->d->units.at[i].ast->name);
     }
 }
 
 static void add_operators(struct list *l)
 {
     for (int i = OP_none + 1; i < N_OPS; i++) {
-        struct text_parts p = describe_op(l->d->outline.a, (enum op_id)i);
+        struct text_parts p = describe_op(l->d->arena, (enum op_id)i);
         json_t *item = add(l, ops[i].name, KIND_FUNCTION, '3', p.code);
         document_item(l, item, p);
     }
@@ -104,7 +133,7 @@ static void add_expression(struct list *l)
 /* Is NAME= among the call's arguments? */
 static bool is_given(const struct list *l, const char *name)
 {
-    const struct outline *o = &l->d->outline;
+    const struct outline *o = &l->d->units.at[0].outline;
     int depth = 0;
     for (size_t i = outline_token(o, l->c->open) + 1; i + 1 < o->tokens.n && depth >= 0; i++) {
         const struct lexeme *t = &o->tokens.at[i];
@@ -129,20 +158,20 @@ static void add_attribute(struct list *l, const char *name, struct text_parts p)
 
 static void add_attributes(struct list *l)
 {
-    struct callee f = find_callee(l->d, l->c->callee, l->c->begin);
-    struct arena *a = l->d->outline.a;
+    struct callee f = callee_find(l->d, l->c->callee, l->c->begin);
+    struct arena *a = l->d->arena;
     for (int i = 0; f.op != OP_none && i < op_n_attrs(f.op); i++)
         add_attribute(l, ops[f.op].attr[i].name, describe_attribute(a, f.op, i));
     size_t n = 0;
-    const struct decl *p = f.decl ? decl_parameters(&l->d->outline, f.decl, &n) : NULL;
+    const struct decl *p = f.f.decl ? decl_parameters(&f.f.unit->outline, f.f.decl, &n) : NULL;
     for (size_t i = 0; i < n; i++)
-        add_attribute(l, p[i].name, (struct text_parts){NULL, arena_printf(a, "parameter of %s", f.decl->name)});
+        add_attribute(l, p[i].name, (struct text_parts){NULL, arena_printf(a, "parameter of %s", f.f.decl->name)});
 }
 
 /* After attribute=: its own words alone where it has some. */
 static void add_values(struct list *l)
 {
-    struct callee f = find_callee(l->d, l->c->callee, l->c->begin);
+    struct callee f = callee_find(l->d, l->c->callee, l->c->begin);
     int i = f.op != OP_none ? op_attr_index(f.op, l->c->attribute) : -1;
     char word[64];
     if (i < 0) {
@@ -194,7 +223,7 @@ static void add_items(struct list *l)
 /* First words that belong in this item, and outputs that nothing binds yet. */
 static void add_statements(struct list *l)
 {
-    const struct outline *o = &l->d->outline;
+    const struct outline *o = &l->d->units.at[0].outline;
     bool graph = l->c->item >= 0 && o->decls.at[l->c->item].kind == DECL_GRAPH;
     static const char *const of_fn[] = {"const", "require", "return"};
     for (size_t i = 0; i < n_fg_words; i++) {
@@ -209,6 +238,12 @@ static void add_statements(struct list *l)
         if (d->kind != DECL_OUTPUT || d->item != l->c->item) continue;
         if (!is_bound(l, d, UINT32_MAX)) add(l, d->name, KIND_VARIABLE, '0', "an output that nothing binds yet");
     }
+}
+
+static void add_libraries(struct list *l)
+{
+    for (const struct embedded *e = embedded_stdlib; e->name; e++)
+        add(l, arena_strndup(l->d->arena, e->name, strcspn(e->name, ".")), KIND_MODULE, '0', NULL);
 }
 
 static void add_place(struct list *l)
@@ -232,8 +267,9 @@ static void add_place(struct list *l)
         break;
     case SPOT_EXPR: add_expression(l); break;
     case SPOT_VALUE: add_values(l); break;
-    case SPOT_MEMBER:
-    case SPOT_IMPORT:
+    case SPOT_MEMBER: add_members(l); break;
+    case SPOT_LIBRARY: add_libraries(l); break;
+    case SPOT_IMPORT: add(l, "std", KIND_MODULE, '0', "the library"); break;
     case SPOT_NONE: break;
     }
 }
@@ -244,7 +280,7 @@ json_t *answer_completion(struct server *v, const json_t *params)
     struct document *d = document_at(v, params, &offset);
     if (!d) return NULL;
     struct cursor c;
-    cursor_find(&c, &d->outline, offset);
+    cursor_find(&c, &d->units.at[0].outline, offset);
     c.end = offset; /* what stands behind the cursor stays */
     struct list l = {v, d, &c, json_array()};
     if (d->source && c.spot != SPOT_NONE) add_place(&l);

@@ -184,7 +184,7 @@ static enum spot in_statement(struct walk *w, struct cursor *c)
     if (is(w, before, "|>")) return SPOT_CALLEE;
     if (is(w, before, ".") && before > w->first && name_at(w, before - 1)) {
         c->qualifier = lexeme_text(w->o, &w->o->tokens.at[before - 1]);
-        return SPOT_MEMBER;
+        return is(w, w->first, "import") ? SPOT_LIBRARY : SPOT_MEMBER;
     }
     if (w->head) return in_head(w);
     if (w->depth > 0 && type_part) return SPOT_DIM;
@@ -206,11 +206,12 @@ void cursor_find(struct cursor *c, const struct outline *o, uint32_t offset)
     *c = (struct cursor){.spot = SPOT_NONE, .word = "", .item = outline_item(o, offset)};
     if (!find_word(c, &w, offset)) return;
     bool inside = c->item >= 0 && offset > o->decls.at[c->item].head;
-    if (!find_statement(o, w.word < o->tokens.n ? w.word : o->tokens.n, &w.first)) {
+    /* Where nothing was written yet, the statement is that of the token before. */
+    size_t last = c->begin < c->end ? w.word : w.word - 1;
+    if ((c->begin == c->end && w.word == 0) || !find_statement(o, last, &w.first)) {
         c->spot = SPOT_TOP;
         return;
     }
-    if (w.first == w.word && w.word == o->tokens.n) return;
     w.head = one_of(&w, w.first, item_words, COUNT_OF(item_words)) && name_at(&w, w.first + 1);
     for (size_t i = w.first; i < w.word; i++) step(&w, i);
     find_call(&w, c);

@@ -43,15 +43,6 @@ struct text_parts describe_attribute(struct arena *a, enum op_id id, int attr)
 
 /* ---- the file's -------------------------------------------------------------------------- */
 
-const struct decl *decl_parameters(const struct outline *o, const struct decl *f, size_t *n)
-{
-    const struct decl *first = f + 1, *end = o->decls.at + o->decls.n;
-    int item = (int)(f - o->decls.at);
-    *n = 0;
-    while (first + *n < end && first[*n].item == item && first[*n].kind == DECL_PARAM) ++*n;
-    return first;
-}
-
 /* Source text with runs of blanks and line ends as one blank, without comments. */
 static const char *one_line(const struct outline *o, uint32_t from, uint32_t to)
 {
@@ -81,12 +72,13 @@ static const char *split(struct arena *a, const char *fact, const char **rest)
     return end ? arena_strndup(a, fact, (size_t)(end - fact)) : fact;
 }
 
-struct text_parts describe_decl(const struct document *doc, const struct decl *d)
+struct text_parts describe_decl(const struct document *doc, struct found f)
 {
-    const struct outline *o = &doc->outline;
+    const struct outline *o = &f.unit->outline;
+    const struct decl *d = f.decl;
     struct arena *a = o->a;
     struct buf code = {0}, prose = {0};
-    const char *fact = sema_index_at(doc->index, doc->source->base + d->begin), *rest = NULL;
+    const char *fact = sema_index_at(doc->index, f.unit->source->base + d->begin), *rest = NULL;
     const char *type = fact ? split(a, fact, &rest) : NULL, *text = outline_doc(o, d);
     bool value = d->kind == DECL_PARAM || d->kind == DECL_CONST;
     if (d->head != d->end) buf_puts(&code, one_line(o, d->from, d->head));
@@ -103,20 +95,13 @@ struct text_parts describe_decl(const struct document *doc, const struct decl *d
     size_t n = code.n;
     while (n > 0 && (code.at[n - 1] == '{' || code.at[n - 1] == ' ')) code.at[--n] = '\0';
     if (rest) buf_printf(&prose, "%s%s", prose.n ? "\n\n" : "", rest);
+    if (f.unit->ast) buf_printf(&prose, "%sfrom %s", prose.n ? "\n\n" : "", f.unit->ast->name);
     if (text) buf_printf(&prose, "%s%s", prose.n ? "\n\n" : "", text);
     struct text_parts p = {arena_strdup(a, code.at ? code.at : d->name),
                            arena_strdup(a, prose.at ? prose.at : "")};
     buf_fini(&code);
     buf_fini(&prose);
     return p;
-}
-
-struct callee find_callee(const struct document *d, const char *name, uint32_t offset)
-{
-    struct callee c = {.decl = outline_find(&d->outline, name, offset), .op = OP_none};
-    if (c.decl && (c.decl->head == c.decl->end || c.decl->kind == DECL_GRAPH)) return (struct callee){0};
-    if (!c.decl) c.op = op_find(name);
-    return c;
 }
 
 json_t *markup(const struct server *v, struct text_parts p)

@@ -185,12 +185,13 @@ void document_analyse(struct server *v, struct document *d)
     if (!d->stale) return;
     if (d->session) session_free(d->session);
     d->session = session_new();
-    d->index = sema_index_new(d->session->arena);
-    const char *path = uri_path(d->session->arena, d->uri);
+    d->arena = d->session->arena;
+    d->index = sema_index_new(d->arena);
+    d->ast = NULL;
+    const char *path = uri_path(d->arena, d->uri);
     d->source = source_add(d->session, path ? path : d->uri, d->text.at ? d->text.at : "", d->text.n);
-    if (d->source) v->host->check(v->host->self, d->session, d->source, d->index);
-    outline_make(&d->outline, d->session->arena, d->source ? d->source->text : "",
-                 d->source ? d->source->len : 0);
+    if (d->source) d->ast = v->host->check(v->host->self, d->session, d->source, d->index);
+    units_make(d, d->ast);
     d->stale = false;
     publish_diagnostics(v, d);
 }

@@ -3,7 +3,7 @@
 
 static bool word_parts(struct document *d, const struct cursor *c, struct text_parts *p)
 {
-    struct arena *a = d->outline.a;
+    struct arena *a = d->arena;
     static const enum word_kind kinds[] = {WORD_statement, WORD_item, WORD_constant,
                                            WORD_function,  WORD_mask};
     enum dtype t = dtype_find(c->word);
@@ -23,20 +23,13 @@ static bool attribute_parts(struct document *d, const struct cursor *c, struct t
 {
     const char *name = c->is_attribute ? c->word : c->attribute;
     if (!c->callee || !name || !(c->is_attribute || c->spot == SPOT_VALUE)) return false;
-    struct callee f = find_callee(d, c->callee, c->begin);
+    struct callee f = callee_find(d, c->callee, c->begin);
     int i = f.op != OP_none ? op_attr_index(f.op, name) : -1;
-    size_t n = 0;
-    const struct decl *params = f.decl ? decl_parameters(&d->outline, f.decl, &n) : NULL;
-    for (size_t k = 0; k < n && c->is_attribute; k++)
-        if (strcmp(params[k].name, name) == 0) {
-            *p = describe_decl(d, &params[k]);
-            return true;
-        }
     if (i < 0) return false;
     if (!c->is_attribute &&
         (!ops[f.op].attr[i].choices || word_index(ops[f.op].attr[i].choices, c->word) < 0))
         return false;
-    *p = describe_attribute(d->outline.a, f.op, i);
+    *p = describe_attribute(d->arena, f.op, i);
     return true;
 }
 
@@ -44,21 +37,38 @@ static bool attribute_parts(struct document *d, const struct cursor *c, struct t
 static void add_result(struct document *d, const struct cursor *c, struct text_parts *p)
 {
     const char *fact = sema_index_at(d->index, d->source->base + c->begin);
-    if (fact) p->prose = arena_printf(d->outline.a, "gives `%.*s`\n\n%s", (int)strcspn(fact, "\n"), fact, p->prose);
+    if (fact) p->prose = arena_printf(d->arena, "gives `%.*s`\n\n%s", (int)strcspn(fact, "\n"), fact, p->prose);
 }
 
-static bool hover_parts(struct document *d, const struct cursor *c, struct text_parts *p)
+/* The comment that the file opens with, below its `fg 1`. */
+static struct text_parts describe_file(const struct unit *u)
 {
-    if (c->begin == c->end) return false;
+    const struct outline *o = &u->outline;
+    struct buf b = {0};
+    for (size_t i = 0; i < o->comments.n && o->comments.at[i].first; i++) {
+        const struct lexeme *c = &o->comments.at[i];
+        if (i > 0 && memchr(o->text + o->comments.at[i - 1].end + 1, '\n', c->begin - o->comments.at[i - 1].end - 1))
+            break;
+        buf_printf(&b, "%.*s\n", (int)(c->end - c->begin - 1), o->text + c->begin + 1);
+    }
+    struct text_parts p = {arena_printf(o->a, "import %s", u->ast->name), arena_strdup(o->a, b.n ? b.at : "")};
+    buf_fini(&b);
+    return p;
+}
+
+static bool hover_parts(struct document *d, const struct cursor *c, uint32_t offset,
+                        struct text_parts *p)
+{
     if (attribute_parts(d, c, p)) return true;
-    const struct decl *x = outline_find(&d->outline, c->word, c->begin);
-    if (x && c->spot != SPOT_CLAUSE) {
-        *p = describe_decl(d, x);
+    struct found f = cursor_target(d, c, offset);
+    if (f.unit) {
+        *p = f.decl ? describe_decl(d, f) : describe_file(f.unit);
         return true;
     }
+    if (c->begin == c->end || c->spot == SPOT_MEMBER) return false;
     enum op_id id = op_find(c->word);
     if (id == OP_none) return word_parts(d, c, p);
-    *p = describe_op(d->outline.a, id);
+    *p = describe_op(d->arena, id);
     add_result(d, c, p);
     return true;
 }
@@ -71,10 +81,11 @@ json_t *answer_hover(struct server *v, const json_t *params)
     if (!d->source) return json_null();
     struct cursor c;
     struct text_parts p;
-    cursor_find(&c, &d->outline, offset);
-    if (!hover_parts(d, &c, &p)) return json_null();
-    return json_pack("{so so}", "contents", markup(v, p), "range",
-                     document_range(v, d->source, c.begin, c.end));
+    cursor_find(&c, &d->units.at[0].outline, offset);
+    if (!hover_parts(d, &c, offset, &p)) return json_null();
+    json_t *out = json_pack("{so}", "contents", markup(v, p));
+    if (c.begin < c.end) json_object_set_new(out, "range", document_range(v, d->source, c.begin, c.end));
+    return out;
 }
 
 /* ---- signature help ---------------------------------------------------------------------- */
@@ -107,14 +118,14 @@ static void operator_signature(struct signature *s, struct arena *a, enum op_id 
                       c->attribute && strcmp(c->attribute, op->attr[i].name) == 0);
 }
 
-static void function_signature(struct signature *s, struct document *d, const struct decl *f,
-                               const struct cursor *c)
+static void function_signature(struct signature *s, struct found f, const struct cursor *c)
 {
     size_t n;
-    const struct decl *p = decl_parameters(&d->outline, f, &n);
+    const struct outline *o = &f.unit->outline;
+    const struct decl *p = decl_parameters(o, f.decl, &n);
     size_t place = (size_t)(c->argument + c->chained);
     for (size_t i = 0; i < n; i++)
-        add_parameter(s, arena_strndup(d->outline.a, d->outline.text + p[i].from, p[i].to - p[i].from),
+        add_parameter(s, arena_strndup(o->a, o->text + p[i].from, p[i].to - p[i].from),
                       NULL, c->attribute ? strcmp(c->attribute, p[i].name) == 0 : place == i);
 }
 
@@ -124,17 +135,17 @@ json_t *answer_signature_help(struct server *v, const json_t *params)
     struct document *d = document_at(v, params, &offset);
     if (!d) return NULL;
     struct cursor c;
-    cursor_find(&c, &d->outline, offset);
-    struct callee f = {0};
-    if (c.callee && d->source) f = find_callee(d, c.callee, c.begin);
-    if (!f.decl && f.op == OP_none) return json_null();
+    cursor_find(&c, &d->units.at[0].outline, offset);
+    struct callee f = {.op = OP_none};
+    if (c.callee && d->source) f = callee_find(d, c.callee, c.begin);
+    if (!f.f.unit && f.op == OP_none) return json_null();
     struct signature s = {.parameters = json_array(), .active = -1};
     buf_printf(&s.label, "%s(", c.callee);
-    if (f.decl) function_signature(&s, d, f.decl, &c);
-    else operator_signature(&s, d->outline.a, f.op, &c);
+    if (f.f.unit) function_signature(&s, f.f, &c);
+    else operator_signature(&s, d->arena, f.op, &c);
     buf_puts(&s.label, ")");
     json_t *one = json_pack("{so so}", "label", text_json(s.label.at), "parameters", s.parameters);
-    const char *doc = f.decl ? outline_doc(&d->outline, f.decl) : ops[f.op].doc;
+    const char *doc = f.f.unit ? outline_doc(&f.f.unit->outline, f.f.decl) : ops[f.op].doc;
     if (doc) json_object_set_new(one, "documentation", text_json(doc));
     buf_fini(&s.label);
     json_t *out = json_pack("{s[o] si}", "signatures", one, "activeSignature", 0);

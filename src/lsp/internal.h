@@ -73,6 +73,7 @@ const char *outline_doc(const struct outline *o, const struct decl *d);
 
 /* ---- cursor.c: what is being written at an offset ------------------------------------------ */
 
+struct server;
 enum spot {
     SPOT_NONE,      /* in a comment or a string, or where a new name is made up */
     SPOT_TOP,       /* start of a statement of the file */
@@ -86,6 +87,7 @@ enum spot {
     SPOT_CALLEE,    /* after |> */
     SPOT_MEMBER,    /* after NAME. */
     SPOT_IMPORT,    /* after `import` */
+    SPOT_LIBRARY,     /* after `import std.` */
 };
 struct cursor {
     enum spot spot;
@@ -102,6 +104,39 @@ struct cursor {
 };
 void cursor_find(struct cursor *c, const struct outline *o, uint32_t offset);
 
+/* ---- names.c: what a name stands for, here or in an imported file ------------------------------ */
+
+struct unit {                   /* a file: the document, or one that it imports */
+    struct source *source;
+    const struct ast *ast;      /* NULL: the document */
+    const char *qualifier;      /* what may stand before a dot */
+    uint32_t from, to;          /* its import statement */
+    struct outline outline;
+};
+struct found {
+    const struct unit *unit;    /* NULL: nothing */
+    const struct decl *decl;    /* NULL: the imported file itself */
+};
+struct document;
+/* The documents's own unit comes first. */
+void units_make(struct document *d, const struct ast *ast);
+/* A name where it stands: "gelu", or "act.gelu" and "std.act.gelu". */
+struct found name_find(const struct document *d, const char *name, uint32_t offset);
+/* The word at the cursor: a name, a parameter before its '=', a file's qualifier, an import. */
+struct found cursor_target(const struct document *d, const struct cursor *c, uint32_t offset);
+/* Can another file use it? */
+bool is_shared(const struct decl *d);
+/* What a call's name stands for; without unit and OP_none: nothing. */
+struct callee {
+    struct found f;
+    enum op_id op;
+};
+struct callee callee_find(const struct document *d, const char *name, uint32_t offset);
+/* The parameters of a function, in order; *n how many. */
+const struct decl *decl_parameters(const struct outline *o, const struct decl *f, size_t *n);
+/* The address of a unit, as a new string; NULL when it is in no file. */
+json_t *unit_uri(const struct server *v, const struct document *d, const struct source *src);
+
 /* ---- document.c -------------------------------------------------------------------------- */
 
 struct document {
@@ -112,8 +147,10 @@ struct document {
     /* one analysis; all of it in the session's arena */
     struct session *session;
     struct source *source;
+    const struct ast *ast;
     struct sema_index *index;
-    struct outline outline;
+    struct arena *arena;        /* the session's */
+    VEC(struct unit) units;     /* the text itself, then its imports */
 };
 struct server {
     struct session *s;          /* for complaints about the stream */
@@ -170,15 +207,7 @@ struct text_parts {
 };
 struct text_parts describe_op(struct arena *a, enum op_id id);
 struct text_parts describe_attribute(struct arena *a, enum op_id id, int attr);
-struct text_parts describe_decl(const struct document *d, const struct decl *x);
-/* What a call's name stands for: a function of the file, or an operator; both NONE otherwise. */
-struct callee {
-    const struct decl *decl;
-    enum op_id op;
-};
-struct callee find_callee(const struct document *d, const char *name, uint32_t offset);
-/* The parameters of a function, in order; *n how many. */
-const struct decl *decl_parameters(const struct outline *o, const struct decl *f, size_t *n);
+struct text_parts describe_decl(const struct document *d, struct found f);
 json_t *markup(const struct server *v, struct text_parts p);
 
 #endif

@@ -13,8 +13,11 @@
 struct lsp_host {
     void *self;
     const char *version; /* of the server, for the client's log */
-    /* All that `fgc check` says about the source, into the session; fills the index. */
-    void (*check)(void *self, struct session *s, struct source *src, struct sema_index *index);
+    /* All that `fgc check` says about the source, into the session; fills the index. The tree, with
+     * what it imports. */
+    struct ast *(*check)(void *self, struct session *s, struct source *src, struct sema_index *index);
+    /* A file that holds this library's text ("std.act"), for an editor to open; NULL when there is none. */
+    const char *(*library)(void *self, struct arena *a, const struct ast *library);
 };
 /* Serves until the client says `exit` or closes its end. Returns the exit status the protocol asks
  * for: 0 after `shutdown` and `exit`, else 1. A stream that is not the protocol is refused with a

@@ -247,9 +247,11 @@ static void head(struct reader *r, enum decl_kind kind)
 static void import(struct reader *r)
 {
     size_t first = r->i, name = first + 1;
-    while (name_at(r, name) && is(r, name + 1, ".") && name_at(r, name + 2)) name += 2;
+    while (name_at(r, name) && is(r, name + 1, ".") && name_at(r, name + 2) &&
+           !r->o->tokens.at[name + 2].first)
+        name += 2;
     add(r, DECL_IMPORT, name, first);
-    r->i = name;
+    for (r->i = name + 1; r->i < r->o->tokens.n && !r->o->tokens.at[r->i].first;) r->i++;
 }
 
 void outline_make(struct outline *o, struct arena *a, const char *text, size_t len)

@@ -2,8 +2,6 @@
  * related places, notes without a place and hints on lines of their own. */
 #include "lsp/internal.h"
 
-#include <stdlib.h>
-
 static const struct source *source_at(const struct session *s, struct span at)
 {
     return at.end ? source_place(s, at.begin).source : NULL;
@@ -14,20 +12,20 @@ static json_t *range_of(const struct server *v, const struct source *src, struct
     return document_range(v, src, at.begin - src->base, at.end - src->base);
 }
 
-static json_t *address(const struct document *d, const struct source *src)
+/* Where the document imports the file, if it does so itself. */
+static struct span import_of(const struct document *d, const struct source *src)
 {
-    if (src == d->source) return json_string(d->uri);
-    if (src->name[0] == '/') return path_uri(src->name);
-    char *whole = realpath(src->name, NULL);
-    json_t *uri = whole ? path_uri(whole) : NULL;
-    free(whole);
-    return uri;
+    for (size_t i = 0; d->ast && src && i < d->ast->imports.n; i++) {
+        const struct ast *by = d->ast->imports.at[i];
+        if (by->source == src && source_at(d->session, by->imported_at) == d->source) return by->imported_at;
+    }
+    return (struct span){d->source->base, d->source->base};
 }
 
 static void related(const struct server *v, const struct document *d, const struct source *src,
                     struct span at, const char *text, json_t *list)
 {
-    json_t *uri = address(d, src);
+    json_t *uri = unit_uri(v, d, src);
     if (!uri) return;
     json_array_append_new(list, json_pack("{s{so so} so}", "location", "uri", uri, "range",
                                           range_of(v, src, at), "message", text_json(text)));
@@ -58,7 +56,7 @@ static json_t *one(const struct server *v, const struct document *doc, const str
         id[n++] = *p == '_' ? '-' : *p;
     id[n] = '\0';
     if (src == doc->source) range = range_of(v, src, d->span);
-    else range = document_range(v, doc->source, 0, 0);
+    else range = range_of(v, doc->source, import_of(doc, src));
     if (src && src != doc->source) related(v, doc, src, d->span, "in this file", list);
     for (size_t i = 0; i < d->notes.n; i++) {
         const struct source *at = source_at(s, d->notes.at[i].span);

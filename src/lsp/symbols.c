@@ -3,20 +3,19 @@
 
 /* ---- one name ---------------------------------------------------------------------------- */
 
-/* The declaration of the word at the offset; NULL when it has none in this file. */
-static const struct decl *declaration(struct document *d, uint32_t offset, struct cursor *c)
+/* What the word at the offset stands for. */
+static struct found target(struct document *d, uint32_t offset)
 {
-    cursor_find(c, &d->outline, offset);
-    if (!d->source || c->begin == c->end) return NULL;
-    if (c->is_attribute && c->callee) {
-        struct callee f = find_callee(d, c->callee, c->begin);
-        size_t n = 0;
-        const struct decl *p = f.decl ? decl_parameters(&d->outline, f.decl, &n) : NULL;
-        for (size_t i = 0; i < n; i++)
-            if (strcmp(p[i].name, c->word) == 0) return &p[i];
-        return NULL;
-    }
-    return c->spot == SPOT_CLAUSE ? NULL : outline_find(&d->outline, c->word, c->begin);
+    struct cursor c;
+    cursor_find(&c, &d->units.at[0].outline, offset);
+    return cursor_target(d, &c, offset);
+}
+
+/* Its declaration, when that is in this document. */
+static const struct decl *declaration(struct document *d, uint32_t offset)
+{
+    struct found f = target(d, offset);
+    return f.unit && !f.unit->ast ? f.decl : NULL;
 }
 
 static json_t *location(const struct server *v, const struct document *d, uint32_t begin,
@@ -30,21 +29,22 @@ json_t *answer_definition(struct server *v, const json_t *params)
     uint32_t offset;
     struct document *d = document_at(v, params, &offset);
     if (!d) return NULL;
-    struct cursor c;
-    const struct decl *x = declaration(d, offset, &c);
-    return x ? location(v, d, x->begin, x->end) : json_null();
+    struct found f = target(d, offset);
+    json_t *uri = f.unit ? unit_uri(v, d, f.unit->source) : NULL;
+    if (!uri) return json_null();
+    uint32_t begin = f.decl ? f.decl->begin : 0, end = f.decl ? f.decl->end : 0;
+    return json_pack("{so so}", "uri", uri, "range", document_range(v, f.unit->source, begin, end));
 }
 
 /* Calls back for every token that means the same declaration. */
 typedef void use_fn(void *self, const struct lexeme *t, bool definition);
 static void each_use(struct document *d, const struct decl *x, use_fn *use, void *self)
 {
-    const struct outline *o = &d->outline;
+    const struct outline *o = &d->units.at[0].outline;
     for (size_t i = 0; i < o->tokens.n; i++) {
         const struct lexeme *t = &o->tokens.at[i];
-        struct cursor c;
         if (t->kind != TOKEN_NAME || !lexeme_is(o, t, x->name)) continue;
-        if (declaration(d, t->begin, &c) != x) continue;
+        if (declaration(d, t->begin) != x) continue;
         bool defines = t->begin == x->begin;
         for (size_t k = 0; k < o->decls.n && !defines; k++) defines = o->decls.at[k].begin == t->begin;
         use(self, t, defines);
@@ -71,8 +71,7 @@ json_t *answer_references(struct server *v, const json_t *params)
     uint32_t offset;
     struct document *d = document_at(v, params, &offset);
     if (!d) return NULL;
-    struct cursor c;
-    const struct decl *x = declaration(d, offset, &c);
+    const struct decl *x = declaration(d, offset);
     struct uses u = {v, d, json_array(), NULL, true};
     const json_t *context = json_object_get(params, "context");
     u.definition = !json_is_false(json_object_get(context, "includeDeclaration"));
@@ -93,8 +92,7 @@ json_t *answer_highlight(struct server *v, const json_t *params)
     uint32_t offset;
     struct document *d = document_at(v, params, &offset);
     if (!d) return NULL;
-    struct cursor c;
-    const struct decl *x = declaration(d, offset, &c);
+    const struct decl *x = declaration(d, offset);
     struct uses u = {v, d, json_array(), NULL, true};
     if (x) each_use(d, x, add_highlight, &u);
     return u.list;
@@ -121,12 +119,18 @@ json_t *answer_rename(struct server *v, const json_t *params)
     struct document *d = document_at(v, params, &offset);
     const char *name = json_string_value(json_object_get(params, "newName"));
     if (!d || !name || !is_name(name)) return NULL;
-    struct cursor c;
-    const struct decl *x = declaration(d, offset, &c);
+    const struct decl *x = declaration(d, offset);
     if (!x || x->kind == DECL_IMPORT) return json_null();
     struct uses u = {v, d, json_array(), name, true};
     each_use(d, x, add_edit, &u);
     return json_pack("{s{so}}", "changes", d->uri, u.list);
+}
+
+static json_t *word_range(const struct server *v, const struct document *d, uint32_t offset)
+{
+    struct cursor c;
+    cursor_find(&c, &d->units.at[0].outline, offset);
+    return document_range(v, d->source, c.begin, c.end);
 }
 
 json_t *answer_prepare_rename(struct server *v, const json_t *params)
@@ -134,9 +138,8 @@ json_t *answer_prepare_rename(struct server *v, const json_t *params)
     uint32_t offset;
     struct document *d = document_at(v, params, &offset);
     if (!d) return NULL;
-    struct cursor c;
-    const struct decl *x = declaration(d, offset, &c);
-    return x && x->kind != DECL_IMPORT ? document_range(v, d->source, c.begin, c.end) : json_null();
+    const struct decl *x = declaration(d, offset);
+    return x && x->kind != DECL_IMPORT ? word_range(v, d, offset) : json_null();
 }
 
 /* ---- the outline ------------------------------------------------------------------------- */
@@ -155,7 +158,7 @@ static const char *detail(const struct document *d, const struct decl *x)
 {
     const char *fact = sema_index_at(d->index, d->source->base + x->begin);
     if (!fact) return *decl_words[x->kind] ? decl_words[x->kind] : "binding";
-    return arena_strndup(d->outline.a, fact, strcspn(fact, "\n"));
+    return arena_strndup(d->arena, fact, strcspn(fact, "\n"));
 }
 
 static json_t *symbol(const struct server *v, const struct document *d, const struct decl *x)
@@ -171,7 +174,7 @@ static json_t *flat_symbol(const struct server *v, const struct document *d, con
     json_t *s = json_pack("{so si so}", "name", text_json(x->name), "kind", symbol_kind(x->kind),
                           "location", location(v, d, x->begin, x->end));
     if (x->item >= 0)
-        json_object_set_new(s, "containerName", text_json(d->outline.decls.at[x->item].name));
+        json_object_set_new(s, "containerName", text_json(d->units.at[0].outline.decls.at[x->item].name));
     return s;
 }
 
@@ -180,7 +183,7 @@ json_t *answer_symbols(struct server *v, const json_t *params)
     struct document *d = document_at(v, params, NULL);
     if (!d) return NULL;
     json_t *list = json_array(), *children = NULL;
-    const struct outline *o = &d->outline;
+    const struct outline *o = &d->units.at[0].outline;
     for (size_t i = 0; d->source && i < o->decls.n; i++) {
         const struct decl *x = &o->decls.at[i];
         if (outline_find(o, x->name, x->begin) != x && x->kind == DECL_BINDING) continue;

@@ -6,7 +6,9 @@ definition, references, highlights, renaming, symbols, formatting, close, shutdo
 FGC_BUILD_DIR."""
 import asyncio
 import os
+import shutil
 import sys
+import tempfile
 
 TOP = os.environ.get("srcdir", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 sys.path.append(os.path.join(os.environ.get("FGC_BUILD_DIR", "."), "python"))
@@ -101,9 +103,9 @@ def capabilities(utf8):
             document_symbol=t.DocumentSymbolClientCapabilities(hierarchical_document_symbol_support=True)))
 
 
-async def start(utf8=False):
+async def start(utf8=False, program=FGC, **how):
     client = Client()
-    await client.start_io(FGC, "lsp")
+    await client.start_io(program, "lsp", **how)
     got = await client.initialize_async(t.InitializeParams(capabilities=capabilities(utf8), process_id=os.getpid()))
     check(got.server_info.name == "fgc", f"{got.server_info}")
     check(got.capabilities.position_encoding == ("utf-8" if utf8 else "utf-16"), "the position encoding")
@@ -163,13 +165,16 @@ async def completions(client):
 
     async def complete(before, typed, after=""):
         nonlocal text
-        text = GOOD.replace(before, before + typed + after, 1)
+        text = GOOD.replace(before, before + typed + after, 1)  # the rest of the line, or the next one, follows
         complete.version += 1
         client.text_document_did_change(t.DidChangeTextDocumentParams(
             t.VersionedTextDocumentIdentifier(complete.version, URI), [t.TextDocumentContentChangeEvent_Type2(text)]))
         got = await client.text_document_completion_async(t.CompletionParams(**where(text, before + typed, 0, len(before + typed))))
         return {i.label: i for i in got.items}
     complete.version = 3
+    for follows in ("", "\n"):
+        got = await complete(before="channels_last\n\n", typed="    t = conv(", after=follows)
+        check("pad" in got and "input" not in got, f"in a call, {follows!r} behind it")
     body, inside = "channels_last\n\n", "conv(x, w, pad=[1, 1]"
     for at, wanted, unwanted in (
             ((body, "    "), {"input", "output", "const", "require"}, {"return", "graph", "conv"}),
@@ -259,6 +264,72 @@ async def outline_and_format(client):
     check(await client.settled(None) == [], "a closed document has no diagnostics")
 
 
+async def imports():
+    """Names of a library and of a file beside the document."""
+    client = await start()
+    with tempfile.TemporaryDirectory() as folder:
+        folder = os.path.realpath(folder)
+        os.mkdir(os.path.join(folder, "lib"))
+        mine = "fg 1\n\n# Twice x.\nfn twice(x, factor=2) {\n    return x * factor\n}\nconst WIDTH = 64\n"
+        with open(os.path.join(folder, "lib", "my own.fg"), "w", encoding="utf-8") as f:
+            f.write(mine.replace("fn twice", "fn thrice"))
+        with open(os.path.join(folder, "lib", "mine.fg"), "w", encoding="utf-8") as f:
+            f.write(mine)
+        text = ('fg 1\nimport std.act\nimport "lib/mine.fg"\n\ngraph g() {\n    input x : f32[8, WIDTH]\n'
+                "    output y : f32[8, WIDTH]\n    z = act.relu6(x)\n    y = twice(z, factor=3) + hard_sigmoid(z)\n}\n")
+        uri = "file://" + os.path.join(folder, "model.fg")
+        client.text_document_did_open(t.DidOpenTextDocumentParams(t.TextDocumentItem(uri, "fg", 1, text)))
+        check(await client.settled(1, uri) == [], f"{client.published[uri]}")
+
+        def at(*mark):
+            return {"text_document": t.TextDocumentIdentifier(uri), "position": place(text, *mark)}
+
+        for mark, name, line in ((("twice(",), "lib/mine.fg", "fn twice"), (("relu6",), "act.fg", "fn relu6"), (("factor=",), "lib/mine.fg", "factor=2"),
+                                 (("WIDTH",), "lib/mine.fg", "WIDTH"), (("hard_sigmoid",), "act.fg", "fn hard_sigmoid"),
+                                 (("act.relu6",), "act.fg", "fg 1"), (("std.act", 0, 5), "act.fg", "fg 1"), (("lib/mine",), "lib/mine.fg", "fg 1")):
+            got = await client.text_document_definition_async(t.DefinitionParams(**at(*mark)))
+            path = got and got.uri[len("file://"):]
+            there = open(path, encoding="utf-8").read().split("\n")[got.range.start.line] if got else ""
+            check(got and path.endswith(name) and line in there, f"definition of {mark}: {got} {there}")
+        for mark, parts in ((("relu6",), ["fn relu6(x)", "from std.act", "ReLU clipped at 6"]), (("WIDTH",), ["WIDTH = 64", "from lib/mine.fg"]),
+                            (("twice(",), ["fn twice(x, factor = 2)", "Twice x."]), (("std.act", 0, 5), ["std.act", "activations"]),
+                            (("factor=",), ["factor = 3", "in the first call of 'twice'"])):
+            got = await client.text_document_hover_async(t.HoverParams(**at(*mark)))
+            value = got.contents.value if got else ""
+            check(all(p.replace(" = 2", "") in value.replace("=2", "").replace(" = 2", "") for p in parts), f"hover at {mark}: {value}")
+        got = await client.text_document_signature_help_async(t.SignatureHelpParams(**at("factor=3", 0, 8)))
+        check(got.signatures[0].label.startswith("twice(x, factor") and got.active_parameter == 1, f"{got}")
+        for new, wanted, unwanted in (("    y = act.", {"relu6", "mish"}, {"conv", "twice"}), ("    y = ", {"twice", "WIDTH", "mish", "act"}, {"thrice"}),
+                                      ("    y = twice(z, ", {"factor"}, set()), ("import std.", {"act", "nn", "mlp", "fp8"}, {"conv"}),
+                                      ("import ", {"std"}, {"conv"})):
+            old = "import std.act" if new.startswith("import") else "    y = twice(z, factor=3) + hard_sigmoid(z)"
+            text2 = text.replace(old, ("import std.act\n" if new.startswith("import") else "") + new, 1)
+            client.text_document_did_change(t.DidChangeTextDocumentParams(
+                t.VersionedTextDocumentIdentifier(2, uri), [t.TextDocumentContentChangeEvent_Type2(text2)]))
+            where_ = place(text2, new + "\n", 0, len(new))
+            got = await client.text_document_completion_async(t.CompletionParams(t.TextDocumentIdentifier(uri), where_))
+            labels = {i.label for i in got.items}
+            check(wanted <= labels and not unwanted & labels, f"completion after '{new}': lacks {wanted - labels}, has {unwanted & labels}")
+        await stop(client)
+
+
+async def library_copy():
+    """Where the library's files are not installed, a read-only copy is opened."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = os.path.join(folder, "bin", "fgc")
+        os.mkdir(os.path.dirname(program))
+        shutil.copy(FGC, program)
+        client = await start(program=program, env=dict(os.environ, XDG_CACHE_HOME=os.path.join(folder, "cache")))
+        text = "fg 1\nimport std.act\ngraph g() {\n    input x : f32[8, 64]\n    output y : f32[8, 64]\n    y = relu6(x)\n}\n"
+        client.text_document_did_open(t.DidOpenTextDocumentParams(t.TextDocumentItem(URI, "fg", 1, text)))
+        got = await client.text_document_definition_async(t.DefinitionParams(**where(text, "relu6")))
+        path = got.uri[len("file://"):]
+        check(path.startswith(os.path.realpath(folder) + "/cache/fgc/stdlib-") and os.stat(path).st_mode & 0o777 == 0o444, f"{got}")
+        with open(path, "rb") as a, open(os.path.join(TOP, "stdlib", "act.fg"), "rb") as b:
+            check(a.read() == b.read(), "the copy is the library")
+        await stop(client)
+
+
 async def utf8_positions():
     client = await start(utf8=True)
     text = "fg 1\n# 𝄞é\nconst a = [1, \"é\"]   # é𝄞\nconst b = nosuch\n"
@@ -283,6 +354,8 @@ async def session():
     await outline_and_format(client)
     await stop(client)
     await utf8_positions()
+    await imports()
+    await library_copy()
 
 
 asyncio.run(asyncio.wait_for(session(), 300))

@@ -9,6 +9,7 @@ import json
 import os
 import random
 import re
+import shutil
 import statistics
 import sys
 import tempfile
@@ -96,7 +97,12 @@ def same_as_check(folder):
     """Every case of tests/errors, opened as it is."""
     wire = Wire(FGC)
     wire.start()
-    for path in sorted(glob.glob(os.path.join(TOP, "tests", "errors", "*.fg"))):
+    shutil.copytree(os.path.join(TOP, "tests", "errors", "lib"), os.path.join(folder, "lib"))
+    with open(os.path.join(folder, "lib", "broken.fg"), "w", encoding="utf-8") as f:
+        f.write("fg 1\n\nfn f(x) {\n    return nosuch(x)\n}\n")
+    with open(os.path.join(folder, "importer.fg"), "w", encoding="utf-8") as f:
+        f.write('fg 1\nimport "lib/broken.fg"\ngraph g() {\n    input x : f32[8]\n    output y : f32[8]\n    y = f(x)\n}\n')
+    for path in [os.path.join(folder, "importer.fg")] + sorted(glob.glob(os.path.join(TOP, "tests", "errors", "*.fg"))):
         try:
             text = read(path)
         except UnicodeDecodeError:
