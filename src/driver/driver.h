@@ -112,6 +112,8 @@ bool jobs_of_file(struct session *s, const struct options *o, const struct targe
 void job_of(struct session *s, const char *path, const struct compiled *c, struct tune_job *out);
 /* --db, $FGC_DB, or the user's cache folder. NULL with a diagnostic. */
 const char *driver_db(struct session *s, const struct options *o);
+/* Whether a job's outputs are right, element by element as far as that is quick. */
+tune_judge_fn driver_judge;
 struct build_request driver_request(const struct options *o, const struct target *t,
                                     const struct tune_job *j, const struct gpu_search *search);
 /* The plan of an entry for this very writing of its region: the one that was tuned, or, when the

@@ -17,22 +17,22 @@
 
 /* Beside the program (a build folder), at its place below the same prefix (wherever that was moved
  * to), or where configure was told to put it. */
-static const char *find_helper(struct session *s)
+const char *helper_path(struct session *s, const char *name)
 {
     char self[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     const char *given = getenv("FGC_LIBEXEC");
-    if (given) return arena_printf(s->arena, "%s/fgc-build", given);
+    if (given) return arena_printf(s->arena, "%s/%s", given, name);
     if (n <= 0) return NULL;
     self[n] = '\0';
     char *slash = strrchr(self, '/');
     if (!slash) return NULL;
     *slash = '\0';
-    const char *beside = arena_printf(s->arena, "%s/fgc-build", self);
+    const char *beside = arena_printf(s->arena, "%s/%s", self, name);
     if (access(beside, X_OK) == 0) return beside;
-    const char *below = arena_printf(s->arena, "%s/../libexec/fgc/fgc-build", self);
-    if (access(below, X_OK) == 0 || access(FGC_PKGLIBEXECDIR "/fgc-build", X_OK) != 0) return below;
-    return FGC_PKGLIBEXECDIR "/fgc-build";
+    const char *below = arena_printf(s->arena, "%s/../libexec/fgc/%s", self, name),
+               *placed = arena_printf(s->arena, "%s/%s", FGC_PKGLIBEXECDIR, name);
+    return access(below, X_OK) == 0 || access(placed, X_OK) != 0 ? below : placed;
 }
 
 struct helper {
@@ -42,7 +42,7 @@ struct helper {
 
 static bool start(struct session *s, struct helper *h)
 {
-    const char *path = find_helper(s);
+    const char *path = helper_path(s, "fgc-build");
     int in[2], out[2], err[2];
     if (!path || access(path, X_OK) != 0) {
         struct diag *d = diag(s, DIAG_helper, NO_SPAN,
@@ -78,7 +78,7 @@ static bool start(struct session *s, struct helper *h)
     return h->pid > 0;
 }
 
-static int64_t now_ms(void)
+int64_t helper_now_ms(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -92,7 +92,7 @@ static bool talk(struct helper *h, const char *request, int64_t deadline, struct
     size_t put = 0, n = strlen(request);
     struct pollfd p[3] = {{h->in, POLLOUT, 0}, {h->out, POLLIN, 0}, {h->err, POLLIN, 0}};
     while (p[1].fd >= 0 || p[2].fd >= 0) {
-        int64_t left = deadline - now_ms();
+        int64_t left = deadline - helper_now_ms();
         if (left <= 0) return false;
         if (poll(p, 3, left > INT_MAX ? INT_MAX : (int)left) < 0 && errno != EINTR) return false;
         if (p[0].fd >= 0 && p[0].revents) {
@@ -152,7 +152,7 @@ static json_t *ask_once(struct session *s, const struct gpu_search *o, json_t *r
     if (o->sent) vec_push(s->arena, o->sent, arena_strdup(s->arena, text));
     struct buf out = {0}, err = {0};
     int status = 0;
-    bool in_time = talk(&h, text, now_ms() + (int64_t)time_limit_s * 1000, &out, &err);
+    bool in_time = talk(&h, text, helper_now_ms() + (int64_t)time_limit_s * 1000, &out, &err);
     if (!in_time) kill(-h.pid, SIGKILL);
     while (waitpid(h.pid, &status, 0) < 0 && errno == EINTR) {
     }

@@ -14,5 +14,8 @@ json_t *helper_ask(struct session *s, const struct gpu_search *o, json_t *reques
  */
 json_t *search_cudnn(struct session *s, const struct gpu_search *o, bool python);
 json_t *search_nvrtc(struct session *s, const struct gpu_search *o, bool python);
+/* Where a program of libexec is: beside this one, or installed. */
+const char *helper_path(struct session *s, const char *name);
+int64_t helper_now_ms(void); /* a clock that never goes back */
 bool search_may_ask_python(const struct gpu_search *o);
 #endif

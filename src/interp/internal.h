@@ -25,6 +25,20 @@ void eval_conv(struct eval *e);
 void eval_matmul(struct eval *e);
 void eval_sdpa(struct eval *e);
 
+/* A value, and how far a right result may be from it. */
+struct number {
+    double value, bound;
+};
+/* A pointwise operator on one element; index: along its axis, where it has one. */
+struct number eval_point(const struct op *op, int64_t index, const struct number *in);
+
+struct gathered { /* a reduction on its way; starts as zeros */
+    double value, magnitude, bound, most_bound;
+    int64_t count;
+};
+void reduce_take(struct gathered *g, int64_t mode, double x, double bound);
+double reduce_finish(struct gathered *g, int64_t mode); /* its bound is g->bound then */
+
 const struct attr *eval_attr(const struct eval *e, const char *name);
 
 #endif

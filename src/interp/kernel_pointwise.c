@@ -157,43 +157,50 @@ static double moved(point_fn *f, const struct at *p, double y, const double boun
     return total;
 }
 
+struct number eval_point(const struct op *op, int64_t index, const struct number *in)
+{
+    point_fn *f = points[op->id];
+    unsigned traits = ops[op->id].traits;
+    int n = ops[op->id].n_in;
+    struct at p = {.a = in[0].value, .index = index, .attr = op->attr};
+    double bound[3] = {in[0].bound, n > 1 ? in[1].bound : 0, n > 2 ? in[2].bound : 0};
+    if (n > 1) p.b = in[1].value;
+    if (n > 2) p.c = in[2].value;
+    /* the argument of an activation or of its gradient is the last operand */
+    if (traits & OPT_exponential && isfinite(n == 2 ? p.b : p.a))
+        bound[n - 1] += 0x1p-23 * fabs(n == 2 ? p.b : p.a);
+    double y = f(&p);
+    if (op->id == OP_cast) { /* the rounding may fall to the other neighbour */
+        enum dtype to = op->out[0]->type;
+        y = dtype_round(to, y);
+        return (struct number){y, bound[0] + (to == op->in[0]->type ? 0 : dtype_ulp(to, y))};
+    }
+    if (traits & OPT_index) return (struct number){y, 0};
+    if (gives_bool(op)) return (struct number){y, moved(f, &p, y, bound)};
+    /* four roundings of f32, and the GPU's functions of a few ulp */
+    double all = moved(f, &p, y, bound) + (isfinite(y) ? 0x1p-21 * fabs(y) : 0);
+    if (traits & OPT_cancels && isfinite(p.a)) /* gradients: a is dy, b is x */
+        all += 0x1p-23 * fabs(p.a) * (n == 2 && isfinite(p.b) ? 1 + fabs(p.b) : 1);
+    return (struct number){y, all};
+}
+
 static void run(void *data, int64_t from, int64_t to)
 {
     struct eval *e = data;
-    point_fn *f = points[e->op->id];
     int n = ops[e->op->id].n_in;
     struct array *out = e->out[0];
     for (int64_t i = from; i < to; i++) {
-        struct at p = {.attr = e->op->attr};
-        double bound[3] = {0, 0, 0};
-        if (ops[e->op->id].traits & OPT_index) p.index = index_along(out, e->op->attr[0].i, i);
+        struct number in[3] = {{0, 0}};
+        int64_t index = 0;
+        if (ops[e->op->id].traits & OPT_index) index = index_along(out, e->op->attr[0].i, i);
         for (int k = 0; k < n; k++) {
             int64_t at = broadcast_index(out, e->in[k], i);
-            *(k == 0 ? &p.a : k == 1 ? &p.b : &p.c) = e->in[k]->at[at];
-            if (e->in[k]->bound) bound[k] = e->in[k]->bound[at];
+            in[k].value = e->in[k]->at[at];
+            if (e->in[k]->bound) in[k].bound = e->in[k]->bound[at];
         }
-        /* the argument of an activation or of its gradient is the last operand */
-        if (ops[e->op->id].traits & OPT_exponential && isfinite(n == 2 ? p.b : p.a))
-            bound[n - 1] += 0x1p-23 * fabs(n == 2 ? p.b : p.a);
-        double y = f(&p);
-        if (e->op->id == OP_cast) y = dtype_round(e->op->out[0]->type, y);
-        out->at[i] = y;
-        if (!out->bound) continue;
-        if (e->op->id == OP_cast) { /* the rounding may fall to the other neighbour */
-            out->bound[i] = bound[0] + (e->op->out[0]->type == e->op->in[0]->type
-                                            ? 0
-                                            : dtype_ulp(e->op->out[0]->type, y));
-        } else if (ops[e->op->id].traits & OPT_index) {
-            out->bound[i] = 0;
-        } else if (gives_bool(e->op)) {
-            out->bound[i] = moved(f, &p, y, bound);
-        } else {
-            /* four roundings of f32, and the GPU's functions of a few ulp */
-            double scale = fabs(y) > 0 ? fabs(y) : 0;
-            out->bound[i] = moved(f, &p, y, bound) + (isfinite(scale) ? 0x1p-21 * scale : 0);
-            if (ops[e->op->id].traits & OPT_cancels && isfinite(p.a)) /* gradients: a is dy, b is x */
-                out->bound[i] += 0x1p-23 * fabs(p.a) * (n == 2 && isfinite(p.b) ? 1 + fabs(p.b) : 1);
-        }
+        struct number y = eval_point(e->op, index, in);
+        out->at[i] = y.value;
+        if (out->bound) out->bound[i] = y.bound;
     }
 }
 

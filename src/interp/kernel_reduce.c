@@ -18,12 +18,7 @@ enum {
     MODE_MUL_NO_ZEROS
 };
 
-struct gathered {
-    double value, magnitude, bound, most_bound;
-    int64_t count;
-};
-
-static void take(struct gathered *g, int64_t mode, double x, double bound)
+void reduce_take(struct gathered *g, int64_t mode, double x, double bound)
 {
     bool first = g->count++ == 0;
     g->magnitude += mode == MODE_NORM2 ? x * x : fabs(x);
@@ -44,7 +39,7 @@ static void take(struct gathered *g, int64_t mode, double x, double bound)
     }
 }
 
-static double finish(struct gathered *g, int64_t mode)
+double reduce_finish(struct gathered *g, int64_t mode)
 {
     double n = (double)g->count;
     switch (mode) {
@@ -88,9 +83,9 @@ static void run(void *data, int64_t from, int64_t to)
                 at += rest % x->dim[i] * stride[i];
                 rest /= x->dim[i];
             }
-            take(&g, mode, x->at[at], x->bound ? x->bound[at] : 0);
+            reduce_take(&g, mode, x->at[at], x->bound ? x->bound[at] : 0);
         }
-        y->at[o] = finish(&g, mode);
+        y->at[o] = reduce_finish(&g, mode);
         if (y->bound) y->bound[o] = g.bound;
     }
 }
@@ -101,8 +96,8 @@ static void all(struct eval *e)
     struct array *x = e->in[0], *y = e->out[0];
     int64_t mode = eval_attr(e, "mode")->i;
     struct gathered g = {0};
-    for (int64_t i = 0; i < x->count; i++) take(&g, mode, x->at[i], x->bound ? x->bound[i] : 0);
-    y->at[0] = finish(&g, mode);
+    for (int64_t i = 0; i < x->count; i++) reduce_take(&g, mode, x->at[i], x->bound ? x->bound[i] : 0);
+    y->at[0] = reduce_finish(&g, mode);
     if (y->bound) y->bound[0] = g.bound;
 }
 

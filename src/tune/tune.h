@@ -267,8 +267,12 @@ struct tune_device {
     const char *(*why)(void *self); /* of the last status that was not RUN_OK */
     void (*close)(void *self);
 };
+/* Judges the outputs of a job that lie in `bytes`, by value id of its ir, as the interface lays them out: of
+ * a room that this one does not see. */
+typedef void tune_judge_fn(struct session *s, struct arena *a, const struct tune_job *j, void *const *bytes,
+                           uint64_t seed, struct tune_check *out);
 /* This machine's GPU. NULL with a diagnostic when there is none. */
-struct tune_device *tune_device_open(struct session *s, const struct gpu_search *o);
+struct tune_device *tune_device_open(struct session *s, const struct gpu_search *o, tune_judge_fn *judge);
 
 /* ---- search ----------------------------------------------------------------------------------- */
 
