@@ -196,12 +196,9 @@ static void tune_all(struct session *s, const struct options *o, const struct sh
     struct gpu_probe here;
     struct tune_setup u = {.db = {NULL}};
     jobs_vec jobs = {0};
-    int held = -1;
     if (prepare(s, o, o->build_only, search, &t, &here, &u)) {
         for (size_t i = 0; i < o->operands.n; i++) jobs_of_file(s, o, &t, o->operands.at[i], &jobs);
-        bool ok = s->n_errors == 0;
-        if (ok && u.device) ok = (held = tune_device_lock(s, u.device->uuid, true)) >= 0;
-        if (ok) run_jobs(s, o, &u, &jobs, shard, reports);
+        if (s->n_errors == 0) run_jobs(s, o, &u, &jobs, shard, reports);
     }
     if (o->json && (s->n_errors == 0 || reports->n)) {
         struct buf b = {0};
@@ -216,7 +213,6 @@ static void tune_all(struct session *s, const struct options *o, const struct sh
         buf_fini(&b);
     }
     if (u.device) u.device->close(u.device->self);
-    if (held >= 0) close(held);
 }
 
 bool tuned_build(struct session *s, const struct options *o, const char *path, struct compiled *c,
@@ -229,7 +225,6 @@ bool tuned_build(struct session *s, const struct options *o, const char *path, s
     struct shard all = {0, 1};
     jobs_vec jobs = {0};
     tune_reports_vec reports = {0};
-    int held = -1;
     catch_signals();
     bool ok = check_options(s, o) && prepare(s, o, false, &search, &t, &here, &u);
     for (size_t i = 0; ok && i < n; i++) {
@@ -238,10 +233,8 @@ bool tuned_build(struct session *s, const struct options *o, const char *path, s
         vec_push(s->arena, &jobs, j);
     }
     u.resume = true;
-    if (ok) ok = (held = tune_device_lock(s, u.device->uuid, true)) >= 0;
     if (ok) run_jobs(s, o, &u, &jobs, &all, &reports);
     if (u.device) u.device->close(u.device->self);
-    if (held >= 0) close(held);
     for (size_t i = 0; ok && i < n && s->n_errors == 0; i++) {
         struct tune_entry e;
         struct tune_key k = u.key;

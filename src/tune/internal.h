@@ -20,6 +20,7 @@ bool is_sha256(const char *s);
 struct tune_log {
     int fd;
     const char *path;
+    bool lazy; /* log_sync comes later */
 };
 /* Opens the job's log for this process alone. resume: calls back, in order, for each line since the
  * last fresh start. False with a diagnostic. */
@@ -27,6 +28,7 @@ bool log_open(struct session *s, const struct tune_setup *u, const struct tune_r
               void (*see)(void *, const json_t *), void *data, struct tune_log *out);
 /* Appends one line and syncs it; takes j over. False with a diagnostic. */
 bool log_line(struct session *s, const struct tune_log *l, json_t *j);
+bool log_sync(struct session *s, const struct tune_log *l);
 
 /* ---- the stages of a search ------------------------------------------------------------------- */
 

@@ -30,13 +30,18 @@ bool log_line(struct session *s, const struct tune_log *l, json_t *j)
     ssize_t put;
     do put = write(l->fd, b.at, b.n);
     while (put < 0 && errno == EINTR);
-    bool ok = put == (ssize_t)b.n && fsync(l->fd) == 0;
+    bool ok = put == (ssize_t)b.n && (l->lazy || fsync(l->fd) == 0);
     if (put >= 0 && put < (ssize_t)b.n) errno = ENOSPC;
     int saved = errno;
     if (!ok && before >= 0) (void)!ftruncate(l->fd, before); /* no half line for the next to follow */
     errno = saved;
     buf_fini(&b);
     return ok || refuse(s, l->path);
+}
+
+bool log_sync(struct session *s, const struct tune_log *l)
+{
+    return fsync(l->fd) == 0 || refuse(s, l->path);
 }
 
 /* The place after the last line that says a search began anew. */

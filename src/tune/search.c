@@ -198,7 +198,7 @@ bool tune_run(struct session *s, const struct tune_setup *u, const struct tune_j
 
 /* ---- one tuner a GPU ------------------------------------------------------------------------- */
 
-int tune_device_lock(struct session *s, const char *uuid, bool wait)
+int tune_device_lock(struct session *s, const char *uuid, bool *busy)
 {
     /* A name that all of a machine's users find. Another user's file in a sticky folder may be opened but
      * not created over, so opening comes first. */
@@ -208,16 +208,10 @@ int tune_device_lock(struct session *s, const char *uuid, bool wait)
         fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
         if (fd >= 0) (void)fchmod(fd, 0666); /* whatever the umask */
     }
-    if (fd < 0) {
-        diag(s, DIAG_file, NO_SPAN, "cannot open '%s': %s", path, strerror(errno));
-        return -1;
-    }
-    int st;
-    do st = flock(fd, LOCK_EX | (wait ? 0 : LOCK_NB));
-    while (st != 0 && errno == EINTR && wait);
-    if (st == 0) return fd;
-    struct diag *d = diag(s, DIAG_tune_busy, NO_SPAN, "GPU %s is being timed by another process", uuid);
-    diag_note(s, d, NO_SPAN, "it holds '%s'", path);
-    close(fd);
+    *busy = false;
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0) return fd;
+    *busy = fd >= 0 && errno == EWOULDBLOCK;
+    if (!*busy) diag(s, DIAG_file, NO_SPAN, "cannot lock '%s': %s", path, strerror(errno));
+    if (fd >= 0) close(fd);
     return -1;
 }

@@ -4,8 +4,13 @@
  * process is out, and the others are loaded again. */
 #include <math.h>
 #include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "tune/internal.h"
+
+enum { MOST_LOADED = 256 }; /* plans on the device at once */
+#define MOST_WORKSPACE ((int64_t)8 << 30)
 
 const char *const check_words[] = {"passed", "mistrusted", "wrong"};
 
@@ -15,6 +20,8 @@ struct trial {
     struct race race;
     int *slot_of;   /* racer -> candidate */
     bool *loaded;   /* by candidate */
+    uint64_t *used; /* by candidate: when it was last at work */
+    uint64_t now;
     uint64_t seed;
     bool gone;
 };
@@ -44,10 +51,35 @@ static bool fared(struct trial *t, struct tune_candidate *c, enum run_status sta
     return false;
 }
 
+static void unload(struct trial *t, int i)
+{
+    if (t->loaded[i]) t->d->unload(t->d->self, i);
+    t->loaded[i] = false;
+}
+
+/* Room for one more on the device: what was at work longest ago goes, and is loaded again when it is due. */
+static void make_room(struct trial *t, int64_t workspace)
+{
+    for (;;) {
+        int n = 0, oldest = -1;
+        int64_t bytes = workspace;
+        for (size_t i = 0; i < t->h->r->candidates.n; i++) {
+            if (!t->loaded[i]) continue;
+            n++;
+            bytes += t->h->r->candidates.at[i].pick.workspace_bytes;
+            if (oldest < 0 || t->used[i] < t->used[oldest]) oldest = (int)i;
+        }
+        if (oldest < 0 || (n < MOST_LOADED && bytes <= MOST_WORKSPACE)) return;
+        unload(t, oldest);
+    }
+}
+
 static bool load(struct trial *t, int i)
 {
     struct tune_candidate *c = &t->h->r->candidates.at[i];
+    t->used[i] = ++t->now;
     if (t->loaded[i]) return true;
+    make_room(t, c->pick.workspace_bytes);
     size_t n;
     char *plan = tune_plan_get(t->h->s, t->h->plans, c->pick.plan, &n);
     if (!plan) {
@@ -73,8 +105,7 @@ static void check(struct trial *t, int i)
     }
     if (c->check.verdict != CHECK_PASSED) {
         put_out(t, c, check_words[c->check.verdict], c->check.note);
-        if (t->loaded[i]) t->d->unload(t->d->self, i);
-        t->loaded[i] = false;
+        unload(t, i);
     }
 }
 
@@ -118,7 +149,19 @@ static void keep_screen(struct trial *t, int k)
         for (size_t i = 0; i < x->screen.n; i++) vec_push(t->h->s->arena, &c->screen, x->screen.at[i]);
         log_times(t, "screened", c->id, c->screen.at, c->screen.n);
     }
-    if (x->out && !c->status) put_out(t, c, x->out, NULL);
+    if (x->out && !c->status) {
+        put_out(t, c, x->out, NULL);
+        unload(t, t->slot_of[k]);
+    }
+}
+
+/* After a round: many lines, one sync. */
+static void keep_all(struct trial *t)
+{
+    t->h->log.lazy = true;
+    for (int k = 0; k < t->race.n; k++) keep_screen(t, k);
+    t->h->log.lazy = false;
+    log_sync(t->h->s, &t->h->log);
 }
 
 static void show(struct trial *t)
@@ -139,7 +182,7 @@ static bool out_of_time(const struct search *h)
 
 static void refresh(struct trial *t)
 {
-    for (int k = 0; k < t->race.n; k++) keep_screen(t, k);
+    keep_all(t);
     enum run_status st = t->d->fresh(t->d->self, ++t->seed);
     if (st != RUN_OK) {
         memset(t->loaded, 0, t->h->r->candidates.n);
@@ -172,11 +215,11 @@ static void run_race(struct trial *t)
         race_record(r, sample.us, sample.mhz);
         if (r->at >= r->order.n && r->phase == RACE_SCREEN && r->round != round) {
             round = r->round;
-            for (int i = 0; i < r->n; i++) keep_screen(t, i);
+            keep_all(t);
         }
         show(t);
     }
-    for (int i = 0; i < r->n; i++) keep_screen(t, i);
+    keep_all(t);
 }
 
 /* ---- the verdict ---------------------------------------------------------------------------- */
@@ -234,14 +277,31 @@ static void start_race(struct trial *t)
     }
 }
 
+/* The GPU for this process alone, or < 0: stopped, or a diagnostic. */
+static int hold_device(struct search *h)
+{
+    int fd;
+    bool busy;
+    while ((fd = tune_device_lock(h->s, h->u->device->uuid, &busy)) < 0 && busy && !search_stopped(h)) {
+        struct timespec t = {0, 200 * 1000 * 1000};
+        search_progress(h, "wait", 0, 0, -1);
+        nanosleep(&t, NULL);
+    }
+    return fd;
+}
+
 bool search_trial(struct search *h)
 {
     size_t n = h->r->candidates.n;
     struct trial t = {.h = h, .d = h->u->device, .seed = h->u->policy->seed};
     t.slot_of = NEW_N(h->s->arena, int, n + 1);
     t.loaded = NEW_N(h->s->arena, bool, n + 1);
+    t.used = NEW_N(h->s->arena, uint64_t, n + 1);
+    int held = hold_device(h);
+    if (held < 0) return search_stopped(h);
     enum run_status st = t.d->begin(t.d->self, h->j, t.seed);
     if (st != RUN_OK) {
+        close(held);
         diag(h->s, DIAG_no_device, h->j->ir->span, "graph '%s' cannot be run on '%s': %s",
              h->j->graph, t.d->name, t.d->why(t.d->self));
         return false;
@@ -252,8 +312,8 @@ bool search_trial(struct search *h)
         run_race(&t);
         decide(&t);
     }
-    for (size_t i = 0; i < n; i++)
-        if (t.loaded[i]) t.d->unload(t.d->self, (int)i);
+    for (size_t i = 0; i < n; i++) unload(&t, (int)i);
+    close(held);
     if (!t.gone) return true;
     diag(h->s, DIAG_no_device, h->j->ir->span, "'%s' does not answer any more: %s", t.d->name,
          t.d->why(t.d->self));

@@ -292,7 +292,7 @@ struct tune_candidate {
 };
 struct tune_progress {
     const struct tune_job *job;
-    const char *stage; /* "list", "try", "build", "check", "screen", "final" */
+    const char *stage; /* "list", "try", "build", "wait" for the GPU, "check", "screen", "final" */
     int done, total;   /* of the stage; total 0: not known */
     double best_us, elapsed_s, left_s; /* left_s < 0: not known */
 };
@@ -334,9 +334,9 @@ struct tune_report {
  * with winner == -1. */
 bool tune_run(struct session *s, const struct tune_setup *u, const struct tune_job *j,
               struct tune_report *out);
-/* The lock for the device of a UUID, held until the descriptor is closed; < 0 with a diagnostic when
- * another tuner has it and `wait` is false. */
-int tune_device_lock(struct session *s, const char *uuid, bool wait);
+/* The lock for the device of a UUID, on this machine, held until the descriptor is closed; < 0 with
+ * *busy when another process has it, else with a diagnostic. */
+int tune_device_lock(struct session *s, const char *uuid, bool *busy);
 
 /* ---- work ------------------------------------------------------------------------------------- */
 

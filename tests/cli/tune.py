@@ -220,10 +220,15 @@ def one_gpu(folder, spec):
         fcntl.flock(held, fcntl.LOCK_EX)
         write(db + ".script", "* time 100\n")
         e = dict(os.environ, FGC_LIBEXEC=BUILD, FAKE_DEVICE=db + ".script", FAKE_UUID=uuid, FAKE_TRACE=trace)
-        p = subprocess.Popen([FAKE, "tune", spec, "--db", db, *T, "-q"], env=e, stdout=subprocess.DEVNULL)
-        time.sleep(1)
-        check(p.poll() is None and not os.path.exists(trace), "it waits for the GPU")
-    check(p.wait(timeout=60) == 0 and os.path.exists(trace), "and goes on when the lock is free")
+        p = subprocess.Popen([FAKE, "tune", spec, "--db", db, *T, "-q", "--progress=json"], env=e,
+                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        for line in p.stderr:
+            if json.loads(line)["stage"] == "wait":
+                break
+        time.sleep(0.5)
+        check(p.poll() is None and not os.path.exists(trace), "it builds, and waits for the GPU")
+    p.communicate(timeout=60)
+    check(p.returncode == 0 and os.path.exists(trace), "and goes on when the lock is free")
     os.unlink(path)
 
 
