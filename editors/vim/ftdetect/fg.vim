@@ -1,0 +1,2 @@
+" .fg files are graph specifications.
+autocmd BufNewFile,BufRead *.fg setfiletype fg
