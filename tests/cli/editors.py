@@ -118,7 +118,7 @@ func Look(path)
   for l in range(1, line('$'))
     for c in range(1, len(getline(l)))
       if getline(l)[c - 1 :] =~# '^\<' && (c == 1 || getline(l)[c - 2] !~# '\w')
-        call add(g:out, matchstr(getline(l)[c - 1 :], '^\w\+') . ' ' . synIDattr(synID(l, c, 1), 'name'))
+        call add(g:out, matchstr(getline(l)[c - 1 :], '^\w\+=\?') . ' ' . synIDattr(synID(l, c, 1), 'name'))
       endif
     endfor
   endfor
@@ -134,7 +134,7 @@ def vim():
         return
     types = {"graph": "fgItem", "fn": "fgItem", "epilogue": "fgItem", "input": "fgStatement", "output": "fgStatement", "return": "fgStatement",
              "bf16": "fgType", "channels_last": "fgLayout", "conv": "fgOperator", "matmul": "fgOperator", "relu": "fgOperator",
-             "pad": "fgAttribute", "mode": "fgAttribute", "axes": "fgAttribute", "max_abs": "fgChoice", "causal": "fgChoice", "fg": "fgVersion"}
+             "pad=": "fgAttribute", "mode=": "fgAttribute", "axes=": "fgAttribute", "max_abs": "fgChoice", "causal": "fgChoice", "fg": "fgVersion"}
     with tempfile.TemporaryDirectory() as folder:
         with open(os.path.join(folder, "look.vim"), "w", encoding="utf-8") as f:
             f.write(VIM + "".join(f"call Look('{p}')\n" for p in specs()) + f"call writefile(g:out, '{folder}/out')\nqa!\n")

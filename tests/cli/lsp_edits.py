@@ -122,14 +122,16 @@ def half_written():
     """Every prefix: an answer to each question at its end, and in its middle."""
     wire, uri = Wire(FGC), "file:///half.fg"
     wire.start()
-    whole = read(os.path.join(TOP, "examples", "linear_amax", "linear_amax.fg"))
-    for n in range(len(whole) + 1):
-        text = whole[:n]
-        wire.open(uri, text, n)
-        for i, method in enumerate(ASKED):
-            wire.ask("textDocument/" + method, place(uri, text, n if i % 2 else n // 2))
-        wire.wait_for(uri, n)
-    check(wire.diagnostics[uri]["diagnostics"] == [], "the whole example has diagnostics")
+    imports = ("fg 1\nimport std.act  # a library\n\nfn twice(x, factor=2) {\n    return act.relu6(x) * factor\n}\ngraph g() {\n"
+               "    input x : f32[8, 64]\n    output y : f32[8, 64]\n    y = twice(x, factor=3) + hard_sigmoid(x)\n}\n")
+    for whole in (read(os.path.join(TOP, "examples", "linear_amax", "linear_amax.fg")), imports):
+        for n in range(len(whole) + 1):
+            text = whole[:n]
+            wire.open(uri, text, n)
+            for i, method in enumerate(ASKED):
+                wire.ask("textDocument/" + method, place(uri, text, n if i % 2 else n // 2))
+            wire.wait_for(uri, n)
+        check(wire.diagnostics[uri]["diagnostics"] == [], f"the whole text has diagnostics {wire.diagnostics[uri]}")
     check(wire.stop() == 0, "half-written: exit status")
 
 
