@@ -1,7 +1,7 @@
 /* cmd_lsp: the language server: what it says of a file is what `fgc check` says.
  *
- * Invariant: only the protocol is written to standard output; whatever else this process prints there
- * goes to standard error. */
+ * Invariant: only the protocol is written to standard output; whatever else this process prints
+ * there goes to standard error. */
 #include "driver/driver.h"
 #include "lsp/lsp.h"
 
@@ -15,7 +15,8 @@ struct checker {
     const struct target *target;
 };
 
-static struct ast *check(void *self, struct session *s, struct source *src, struct sema_index *index)
+static struct ast *check(void *self, struct session *s, struct source *src,
+                         struct sema_index *index)
 {
     const struct checker *c = self;
     struct ast *tree = NULL;
@@ -48,7 +49,8 @@ static const char *copy(struct arena *a, const char *name, const struct source *
     if ((!cache || *cache != '/') && (!home || *home != '/')) return NULL;
     sha256_hex(src->text, src->len, hash);
     const char *top = cache && *cache == '/' ? cache : arena_printf(a, "%s/.cache", home);
-    const char *fgc = arena_printf(a, "%s/fgc", top), *folder = arena_printf(a, "%s/stdlib-%.12s", fgc, hash);
+    const char *fgc = arena_printf(a, "%s/fgc", top),
+               *folder = arena_printf(a, "%s/stdlib-%.12s", fgc, hash);
     const char *path = arena_printf(a, "%s/%s", folder, name);
     if (holds(path, src)) return path;
     mkdir(top, 0777);
@@ -60,7 +62,8 @@ static const char *copy(struct arena *a, const char *name, const struct source *
     return ok ? path : NULL;
 }
 
-/* The installed file, or the source folder's, when it holds what this program carries; else a copy. */
+/* The installed file, or the source folder's, when it holds what this program carries; else a copy.
+ */
 static const char *library(void *self, struct arena *a, const struct ast *of)
 {
     static const char *const folders[] = {"../share/fgc/stdlib", "../stdlib"};

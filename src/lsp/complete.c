@@ -6,8 +6,17 @@
 extern const struct embedded embedded_stdlib[]; /* made from stdlib/ by tools/embed */
 
 /* Kinds of the protocol. */
-enum { KIND_FUNCTION = 3, KIND_FIELD = 5, KIND_VARIABLE = 6, KIND_MODULE = 9, KIND_PROPERTY = 10,
-       KIND_ENUM_MEMBER = 20, KIND_KEYWORD = 14, KIND_CONSTANT = 21, KIND_TYPE = 25 };
+enum {
+    KIND_FUNCTION = 3,
+    KIND_FIELD = 5,
+    KIND_VARIABLE = 6,
+    KIND_MODULE = 9,
+    KIND_PROPERTY = 10,
+    KIND_ENUM_MEMBER = 20,
+    KIND_KEYWORD = 14,
+    KIND_CONSTANT = 21,
+    KIND_TYPE = 25
+};
 
 struct list {
     struct server *v;
@@ -16,7 +25,7 @@ struct list {
     json_t *items;
 };
 
-/* rank orders the groups: "0" first. insert NULL: the label. */
+/* rank orders the groups: "0" first. */
 static json_t *add(struct list *l, const char *label, int kind, char rank, const char *detail)
 {
     json_t *item = json_pack("{so si so}", "label", text_json(label), "kind", kind, "sortText",
@@ -31,7 +40,8 @@ static void insert(struct list *l, json_t *item, const char *text)
     uint32_t end = l->c->end;
     json_object_set_new(item, "textEdit",
                         json_pack("{so ss}", "range",
-                                  document_range(l->v, l->d->source, l->c->begin, end), "newText", text));
+                                  document_range(l->v, l->d->source, l->c->begin, end), "newText",
+                                  text));
 }
 
 static void document_item(struct list *l, json_t *item, struct text_parts p)
@@ -42,8 +52,7 @@ static void document_item(struct list *l, json_t *item, struct text_parts p)
 static void add_words(struct list *l, enum word_kind kind, int item_kind, char rank)
 {
     for (size_t i = 0; i < n_fg_words; i++)
-        if (fg_words[i].kind == kind)
-            add(l, fg_words[i].name, item_kind, rank, fg_words[i].doc);
+        if (fg_words[i].kind == kind) add(l, fg_words[i].name, item_kind, rank, fg_words[i].doc);
 }
 
 static void add_types(struct list *l, char rank, bool compute)
@@ -63,7 +72,10 @@ static bool is_bound(const struct list *l, const struct decl *d, uint32_t before
     return false;
 }
 
-static bool is_function(const struct decl *d) { return d->kind == DECL_FN || d->kind == DECL_EPILOGUE; }
+static bool is_function(const struct decl *d)
+{
+    return d->kind == DECL_FN || d->kind == DECL_EPILOGUE;
+}
 
 /* Names that can be read here: of the item, if they are defined above, and of the file. */
 static void add_name(struct list *l, struct found f)
@@ -98,7 +110,8 @@ static void add_names(struct list *l, bool callable, bool values)
         const struct decl *d = &o->decls.at[i];
         bool here = d->item < 0 || (d->item == l->c->item && d->begin < l->c->begin);
         if (!here || d->kind == DECL_GRAPH || d->kind == DECL_IMPORT) continue;
-        if (d->item >= 0 && outline_find(o, d->name, d->begin) != d) continue; /* an output's binding */
+        if (d->item >= 0 && outline_find(o, d->name, d->begin) != d)
+            continue; /* an output's binding */
         if (d->from <= l->c->begin && l->c->begin <= d->to && d->kind != DECL_PARAM) continue;
         if (is_function(d) ? !callable : !values) continue;
         if (d->kind == DECL_OUTPUT && !is_bound(l, d, l->c->begin)) continue;
@@ -165,7 +178,9 @@ static void add_attributes(struct list *l)
     size_t n = 0;
     const struct decl *p = f.f.decl ? decl_parameters(&f.f.unit->outline, f.f.decl, &n) : NULL;
     for (size_t i = 0; i < n; i++)
-        add_attribute(l, p[i].name, (struct text_parts){NULL, arena_printf(a, "parameter of %s", f.f.decl->name)});
+        add_attribute(
+            l, p[i].name,
+            (struct text_parts){NULL, arena_printf(a, "parameter of %s", f.f.decl->name)});
 }
 
 /* After attribute=: its own words alone where it has some. */
@@ -204,7 +219,8 @@ static void add_items(struct list *l)
     static const struct {
         const char *word, *body;
     } snippets[] = {
-        {"graph", "graph ${1:name}(${2:N = 32}) {\n    input  ${3:x} : ${4:bf16[N, 64]}\n    output ${5:y} : ${4:bf16[N, 64]}\n\n    ${5:y} = $0\n}"},
+        {"graph", "graph ${1:name}(${2:N = 32}) {\n    input  ${3:x} : ${4:bf16[N, 64]}\n    "
+                  "output ${5:y} : ${4:bf16[N, 64]}\n\n    ${5:y} = $0\n}"},
         {"fn", "fn ${1:name}(${2:x}) {\n    return $0\n}"},
         {"epilogue", "epilogue ${1:name}(${2:acc}) {\n    return $0\n}"},
     };
@@ -217,7 +233,8 @@ static void add_items(struct list *l)
                 json_object_set_new(item, "insertTextFormat", json_integer(2));
             }
     }
-    if (l->c->begin == 0) add(l, "fg 1", KIND_KEYWORD, '0', "the language's version, first in every file");
+    if (l->c->begin == 0)
+        add(l, "fg 1", KIND_KEYWORD, '0', "the language's version, first in every file");
 }
 
 /* First words that belong in this item, and outputs that nothing binds yet. */
@@ -229,14 +246,16 @@ static void add_statements(struct list *l)
     for (size_t i = 0; i < n_fg_words; i++) {
         bool in_fn = false;
         if (fg_words[i].kind != WORD_statement) continue;
-        for (size_t k = 0; k < COUNT_OF(of_fn); k++) in_fn |= strcmp(of_fn[k], fg_words[i].name) == 0;
+        for (size_t k = 0; k < COUNT_OF(of_fn); k++)
+            in_fn |= strcmp(of_fn[k], fg_words[i].name) == 0;
         if (graph ? strcmp(fg_words[i].name, "return") != 0 : in_fn)
             add(l, fg_words[i].name, KIND_KEYWORD, '1', fg_words[i].doc);
     }
     for (size_t i = 0; i < o->decls.n; i++) {
         const struct decl *d = &o->decls.at[i];
         if (d->kind != DECL_OUTPUT || d->item != l->c->item) continue;
-        if (!is_bound(l, d, UINT32_MAX)) add(l, d->name, KIND_VARIABLE, '0', "an output that nothing binds yet");
+        if (!is_bound(l, d, UINT32_MAX))
+            add(l, d->name, KIND_VARIABLE, '0', "an output that nothing binds yet");
     }
 }
 

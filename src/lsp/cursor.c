@@ -9,11 +9,11 @@
 enum { MAX_FRAMES = 64 };
 
 struct bracket {
-    char sign;          /* ( or [ */
-    size_t at;          /* its token */
-    long callee;        /* token of the name before it, -1: none */
+    char sign;   /* ( or [ */
+    size_t at;   /* its token */
+    long callee; /* token of the name before it, -1: none */
     int commas;
-    size_t part;        /* first token after it or after the last comma */
+    size_t part; /* first token after it or after the last comma */
 };
 struct walk {
     const struct outline *o;
@@ -56,8 +56,8 @@ static void step(struct walk *w, size_t i)
                           ? (long)i - 1
                           : -1;
         if (w->depth < MAX_FRAMES)
-            w->open[w->depth] =
-                (struct bracket){w->o->text[w->o->tokens.at[i].begin], i, callee, 0, i + 1};
+            w->open[w->depth] = (struct bracket){w->o->text[w->o->tokens.at[i].begin], i, callee, 0,
+                                                 i + 1};
         w->depth++;
     } else if (is(w, i, ")") || is(w, i, "]")) {
         if (w->depth > 0) w->depth--;
@@ -84,7 +84,8 @@ static bool find_word(struct cursor *c, struct walk *w, uint32_t offset)
         if (offset <= o->comments.at[i].end) return false;
     size_t i = outline_token(o, offset);
     if (i > 0 && o->tokens.at[i - 1].end == offset && o->tokens.at[i - 1].kind <= TOKEN_NUMBER &&
-        !(i < o->tokens.n && o->tokens.at[i].begin == offset && o->tokens.at[i].kind <= TOKEN_NUMBER))
+        !(i < o->tokens.n && o->tokens.at[i].begin == offset &&
+          o->tokens.at[i].kind <= TOKEN_NUMBER))
         i--;
     const struct lexeme *t = i < o->tokens.n ? &o->tokens.at[i] : NULL;
     if (t && t->kind == TOKEN_STRING && t->begin < offset) return false;
@@ -113,8 +114,10 @@ static bool find_statement(const struct outline *o, size_t word, size_t *first)
     size_t lo = 0, hi = o->statements.n;
     while (lo < hi) {
         size_t mid = lo + (hi - lo) / 2;
-        if (o->statements.at[mid] <= word) lo = mid + 1;
-        else hi = mid;
+        if (o->statements.at[mid] <= word)
+            lo = mid + 1;
+        else
+            hi = mid;
     }
     *first = lo > 0 ? o->statements.at[lo - 1] : 0;
     return lo > 0;
@@ -124,8 +127,9 @@ static bool find_statement(const struct outline *o, size_t word, size_t *first)
 
 static bool goes_on(const struct walk *w)
 {
-    static const char *const open_end[] = {",", "=",  ":",  "not", "|>", "+", "-", "*",   "/",  "//",
-                                           "%", "==", "!=", "<",   "<=", ">", ">=", "and", "or", "in"};
+    static const char *const open_end[] = {",",  "=", ":",  "not", "|>", "+",  "-",
+                                           "*",  "/", "//", "%",   "==", "!=", "<",
+                                           "<=", ">", ">=", "and", "or", "in"};
     return w->word > w->first && one_of(w, w->word - 1, open_end, COUNT_OF(open_end));
 }
 
@@ -178,7 +182,8 @@ static enum spot in_head(const struct walk *w)
 
 static enum spot in_statement(struct walk *w, struct cursor *c)
 {
-    bool typed = one_of(w, w->first, typed_words, COUNT_OF(typed_words)) && name_at(w, w->first + 1);
+    bool typed = one_of(w, w->first, typed_words, COUNT_OF(typed_words)) &&
+                 name_at(w, w->first + 1);
     bool type_part = w->colon && !w->equals;
     size_t before = w->word - 1;
     if (is(w, before, "|>")) return SPOT_CALLEE;

@@ -26,17 +26,20 @@ struct text_parts describe_op(struct arena *a, enum op_id id)
 struct text_parts describe_attribute(struct arena *a, enum op_id id, int attr)
 {
     static const char *const kinds[] = {
-        [ATTR_INT] = "an integer",          [ATTR_REAL] = "a number",  [ATTR_BOOL] = "true or false",
-        [ATTR_INTS] = "a list of integers", [ATTR_CHOICE] = "a word",  [ATTR_AXES] = "a list of axes, or all",
-        [ATTR_DTYPE] = "an element type",   [ATTR_MASK] = "a mask",
+        [ATTR_INT] = "an integer",        [ATTR_REAL] = "a number",
+        [ATTR_BOOL] = "true or false",    [ATTR_INTS] = "a list of integers",
+        [ATTR_CHOICE] = "a word",         [ATTR_AXES] = "a list of axes, or all",
+        [ATTR_DTYPE] = "an element type", [ATTR_MASK] = "a mask",
     };
     const struct attr_info *i = &ops[id].attr[attr];
     struct buf b = {0};
     buf_printf(&b, "%s; %s%s", i->doc ? i->doc : i->name, kinds[i->kind],
                i->required ? ", required" : "");
     if (i->choices) buf_printf(&b, "; one of %s", i->choices);
-    if (!i->required && (i->kind == ATTR_INT || i->kind == ATTR_REAL)) buf_printf(&b, "; %g when left out", i->def);
-    struct text_parts p = {arena_printf(a, "%s(%s=)", ops[id].name, i->name), arena_strdup(a, b.at)};
+    if (!i->required && (i->kind == ATTR_INT || i->kind == ATTR_REAL))
+        buf_printf(&b, "; %g when left out", i->def);
+    struct text_parts p = {arena_printf(a, "%s(%s=)", ops[id].name, i->name),
+                           arena_strdup(a, b.at)};
     buf_fini(&b);
     return p;
 }
@@ -81,13 +84,15 @@ struct text_parts describe_decl(const struct document *doc, struct found f)
     const char *fact = sema_index_at(doc->index, f.unit->source->base + d->begin), *rest = NULL;
     const char *type = fact ? split(a, fact, &rest) : NULL, *text = outline_doc(o, d);
     bool value = d->kind == DECL_PARAM || d->kind == DECL_CONST;
-    if (d->head != d->end) buf_puts(&code, one_line(o, d->from, d->head));
+    if (d->head != d->end)
+        buf_puts(&code, one_line(o, d->from, d->head));
     else if (type) {
-        buf_printf(&code, "%s%s%s %s %s", decl_words[d->kind], *decl_words[d->kind] ? " " : "", d->name,
-                   value && !strchr(type, '[') ? "=" : ":", type);
+        buf_printf(&code, "%s%s%s %s %s", decl_words[d->kind], *decl_words[d->kind] ? " " : "",
+                   d->name, value && !strchr(type, '[') ? "=" : ":", type);
         const char *written = one_line(o, d->from, d->to);
         size_t n = strlen(written);
-        if (strcmp(written, d->name) != 0 && (code.n < n || strcmp(code.at + code.n - n, written) != 0))
+        if (strcmp(written, d->name) != 0 &&
+            (code.n < n || strcmp(code.at + code.n - n, written) != 0))
             buf_printf(&prose, "`%s`", written);
     } else {
         buf_puts(&code, one_line(o, d->from, d->to));

@@ -1,7 +1,7 @@
 /* document: the open texts, positions in them, their changes, and one analysis of each.
  *
- * Invariant: an analysis lives in a session of its own, freed when the next one is made: edits leave
- * nothing behind. A document's text is what the client has, byte for byte. */
+ * Invariant: an analysis lives in a session of its own, freed when the next one is made: edits
+ * leave nothing behind. A document's text is what the client has, byte for byte. */
 #include "lsp/internal.h"
 
 #include <stdlib.h>
@@ -18,7 +18,10 @@ static uint32_t step(const struct server *v, const char *p, size_t left, int64_t
     return n;
 }
 
-static bool line_ends(char c) { return c == '\n' || c == '\r'; }
+static bool line_ends(char c)
+{
+    return c == '\n' || c == '\r';
+}
 
 uint32_t document_offset(const struct server *v, const char *text, size_t len, int64_t line,
                          int64_t character)
@@ -45,8 +48,10 @@ static json_t *position(const struct server *v, const struct source *src, uint32
     size_t lo = 0, hi = src->n_lines;
     while (hi - lo > 1) {
         size_t mid = lo + (hi - lo) / 2;
-        if (src->line[mid] <= offset) lo = mid;
-        else hi = mid;
+        if (src->line[mid] <= offset)
+            lo = mid;
+        else
+            hi = mid;
     }
     int64_t character = 0, units;
     for (uint32_t i = src->line[lo]; i < offset; character += units)
@@ -63,7 +68,8 @@ json_t *document_range(const struct server *v, const struct source *src, uint32_
 
 bool position_read(const json_t *position, int64_t *line, int64_t *character)
 {
-    const json_t *l = json_object_get(position, "line"), *c = json_object_get(position, "character");
+    const json_t *l = json_object_get(position, "line"),
+                 *c = json_object_get(position, "character");
     if (!json_is_integer(l) || !json_is_integer(c)) return false;
     *line = json_integer_value(l);
     *character = json_integer_value(c);
@@ -74,7 +80,9 @@ bool position_read(const json_t *position, int64_t *line, int64_t *character)
 
 static int hex(char c)
 {
-    return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
+    return c >= '0' && c <= '9'                 ? c - '0'
+           : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10
+                                                : -1;
 }
 
 const char *uri_path(struct arena *a, const char *uri)
@@ -101,10 +109,12 @@ json_t *path_uri(const char *path)
     struct buf b = {0};
     buf_puts(&b, "file://");
     for (const char *p = path; *p; p++) {
-        bool plain = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9') ||
-                     strchr("/-._~", *p);
-        if (plain) buf_put(&b, p, 1);
-        else buf_printf(&b, "%%%02X", (unsigned char)*p);
+        bool plain = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
+                     (*p >= '0' && *p <= '9') || strchr("/-._~", *p);
+        if (plain)
+            buf_put(&b, p, 1);
+        else
+            buf_printf(&b, "%%%02X", (unsigned char)*p);
     }
     json_t *uri = json_string(b.at);
     buf_fini(&b);
@@ -189,7 +199,8 @@ void document_analyse(struct server *v, struct document *d)
     d->index = sema_index_new(d->arena);
     d->ast = NULL;
     const char *path = uri_path(d->arena, d->uri);
-    d->source = source_add(d->session, path ? path : d->uri, d->text.at ? d->text.at : "", d->text.n);
+    d->source = source_add(d->session, path ? path : d->uri, d->text.at ? d->text.at : "",
+                           d->text.n);
     if (d->source) d->ast = v->host->check(v->host->self, d->session, d->source, d->index);
     units_make(d, d->ast);
     d->stale = false;

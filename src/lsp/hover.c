@@ -4,12 +4,14 @@
 static bool word_parts(struct document *d, const struct cursor *c, struct text_parts *p)
 {
     struct arena *a = d->arena;
-    static const enum word_kind kinds[] = {WORD_statement, WORD_item, WORD_constant,
-                                           WORD_function,  WORD_mask};
+    static const enum word_kind kinds[] = {WORD_statement, WORD_item, WORD_constant, WORD_function,
+                                           WORD_mask};
     enum dtype t = dtype_find(c->word);
     if (t != DT_none) {
         *p = (struct text_parts){dtypes[t].name,
-                                 arena_printf(a, "%s; %d bits", dtypes[t].doc ? dtypes[t].doc : "compute type", dtypes[t].bits)};
+                                 arena_printf(a, "%s; %d bits",
+                                              dtypes[t].doc ? dtypes[t].doc : "compute type",
+                                              dtypes[t].bits)};
         return true;
     }
     const struct word_info *w = c->spot == SPOT_CLAUSE ? fg_word_find(WORD_layout, c->word) : NULL;
@@ -37,7 +39,9 @@ static bool attribute_parts(struct document *d, const struct cursor *c, struct t
 static void add_result(struct document *d, const struct cursor *c, struct text_parts *p)
 {
     const char *fact = sema_index_at(d->index, d->source->base + c->begin);
-    if (fact) p->prose = arena_printf(d->arena, "gives `%.*s`\n\n%s", (int)strcspn(fact, "\n"), fact, p->prose);
+    if (fact)
+        p->prose = arena_printf(d->arena, "gives `%.*s`\n\n%s", (int)strcspn(fact, "\n"), fact,
+                                p->prose);
 }
 
 /* The comment that the file opens with, below its `fg 1`. */
@@ -47,11 +51,13 @@ static struct text_parts describe_file(const struct unit *u)
     struct buf b = {0};
     for (size_t i = 0; i < o->comments.n && o->comments.at[i].first; i++) {
         const struct lexeme *c = &o->comments.at[i];
-        if (i > 0 && memchr(o->text + o->comments.at[i - 1].end + 1, '\n', c->begin - o->comments.at[i - 1].end - 1))
+        if (i > 0 && memchr(o->text + o->comments.at[i - 1].end + 1, '\n',
+                            c->begin - o->comments.at[i - 1].end - 1))
             break;
         buf_printf(&b, "%.*s\n", (int)(c->end - c->begin - 1), o->text + c->begin + 1);
     }
-    struct text_parts p = {arena_printf(o->a, "import %s", u->ast->name), arena_strdup(o->a, b.n ? b.at : "")};
+    struct text_parts p = {arena_printf(o->a, "import %s", u->ast->name),
+                           arena_strdup(o->a, b.n ? b.at : "")};
     buf_fini(&b);
     return p;
 }
@@ -84,7 +90,8 @@ json_t *answer_hover(struct server *v, const json_t *params)
     cursor_find(&c, &d->units.at[0].outline, offset);
     if (!hover_parts(d, &c, offset, &p)) return json_null();
     json_t *out = json_pack("{so}", "contents", markup(v, p));
-    if (c.begin < c.end) json_object_set_new(out, "range", document_range(v, d->source, c.begin, c.end));
+    if (c.begin < c.end)
+        json_object_set_new(out, "range", document_range(v, d->source, c.begin, c.end));
     return out;
 }
 
@@ -125,8 +132,8 @@ static void function_signature(struct signature *s, struct found f, const struct
     const struct decl *p = decl_parameters(o, f.decl, &n);
     size_t place = (size_t)(c->argument + c->chained);
     for (size_t i = 0; i < n; i++)
-        add_parameter(s, arena_strndup(o->a, o->text + p[i].from, p[i].to - p[i].from),
-                      NULL, c->attribute ? strcmp(c->attribute, p[i].name) == 0 : place == i);
+        add_parameter(s, arena_strndup(o->a, o->text + p[i].from, p[i].to - p[i].from), NULL,
+                      c->attribute ? strcmp(c->attribute, p[i].name) == 0 : place == i);
 }
 
 json_t *answer_signature_help(struct server *v, const json_t *params)
@@ -141,8 +148,10 @@ json_t *answer_signature_help(struct server *v, const json_t *params)
     if (!f.f.unit && f.op == OP_none) return json_null();
     struct signature s = {.parameters = json_array(), .active = -1};
     buf_printf(&s.label, "%s(", c.callee);
-    if (f.f.unit) function_signature(&s, f.f, &c);
-    else operator_signature(&s, d->arena, f.op, &c);
+    if (f.f.unit)
+        function_signature(&s, f.f, &c);
+    else
+        operator_signature(&s, d->arena, f.op, &c);
     buf_puts(&s.label, ")");
     json_t *one = json_pack("{so so}", "label", text_json(s.label.at), "parameters", s.parameters);
     const char *doc = f.f.unit ? outline_doc(&f.f.unit->outline, f.f.decl) : ops[f.op].doc;

@@ -6,9 +6,9 @@
 
 #include <jansson.h>
 
-#define MAX_HEADER 4096           /* bytes of one message's header */
-#define MAX_MESSAGE (64 << 20)    /* bytes of one message's body */
-#define MAX_QUEUED 256            /* messages read ahead, to see cancellations */
+#define MAX_HEADER 4096        /* bytes of one message's header */
+#define MAX_MESSAGE (64 << 20) /* bytes of one message's body */
+#define MAX_QUEUED 256         /* messages read ahead, to see cancellations */
 
 /* ---- transport.c ------------------------------------------------------------------------- */
 
@@ -16,12 +16,12 @@ struct transport {
     int in, out;
     struct buf pending; /* read and not yet handed out from `at` on */
     size_t at;
-    bool ended;         /* no more will come */
-    bool broken;        /* the client no longer reads */
+    bool ended;  /* no more will come */
+    bool broken; /* the client no longer reads */
 };
 enum frame { FRAME_MORE, FRAME_WHOLE, FRAME_REFUSED };
-/* The next message's body, valid until the next read; FRAME_REFUSED: *why says what is wrong with its
- * header, and nothing after it can be found. */
+/* The next message's body, valid until the next read; FRAME_REFUSED: *why says what is wrong with
+ * its header, and nothing after it can be found. */
 enum frame transport_next(struct transport *t, const char **body, size_t *n, const char **why);
 /* Reads what is there, waiting for it when `wait`. False when there was nothing. */
 bool transport_read(struct transport *t, bool wait);
@@ -31,33 +31,41 @@ void transport_fini(struct transport *t);
 /* ---- outline.c: tokens and declared names of a text, however broken ------------------------ */
 
 enum token_kind { TOKEN_NAME, TOKEN_NUMBER, TOKEN_STRING, TOKEN_SIGN, TOKEN_COMMENT };
-struct lexeme {                  /* offsets in the text */
+struct lexeme { /* offsets in the text */
     enum token_kind kind;
     uint32_t begin, end;
-    bool first;                 /* on its line; comments too */
+    bool first; /* on its line; comments too */
 };
 enum decl_kind {
-    DECL_PARAM, DECL_CONST, DECL_INPUT, DECL_SCALAR, DECL_OUTPUT, DECL_BINDING,
-    DECL_FN, DECL_EPILOGUE, DECL_GRAPH, DECL_IMPORT,
+    DECL_PARAM,
+    DECL_CONST,
+    DECL_INPUT,
+    DECL_SCALAR,
+    DECL_OUTPUT,
+    DECL_BINDING,
+    DECL_FN,
+    DECL_EPILOGUE,
+    DECL_GRAPH,
+    DECL_IMPORT,
     N_DECL_KINDS
 };
 extern const char *const decl_words[N_DECL_KINDS]; /* as a declaration starts; "" for bindings */
 struct decl {
     enum decl_kind kind;
     const char *name;
-    uint32_t begin, end;        /* the name */
-    uint32_t from, to;          /* the statement; of an item its whole text */
-    uint32_t head;              /* items: end of the head, before '{' */
-    int item;                   /* index of the item it stands in; -1 for the file's own */
+    uint32_t begin, end; /* the name */
+    uint32_t from, to;   /* the statement; of an item its whole text */
+    uint32_t head;       /* items: end of the head, before '{' */
+    int item;            /* index of the item it stands in; -1 for the file's own */
 };
 struct outline {
     struct arena *a;
     const char *text;
     uint32_t len;
-    VEC(struct lexeme) tokens;  /* comments left out */
+    VEC(struct lexeme) tokens; /* comments left out */
     VEC(struct lexeme) comments;
-    VEC(struct decl) decls;     /* in the order of the text */
-    VEC(uint32_t) statements;   /* index in tokens of each one's first */
+    VEC(struct decl) decls;   /* in the order of the text */
+    VEC(uint32_t) statements; /* index in tokens of each one's first */
 };
 void outline_make(struct outline *o, struct arena *a, const char *text, size_t len);
 bool lexeme_is(const struct outline *o, const struct lexeme *t, const char *word);
@@ -75,50 +83,50 @@ const char *outline_doc(const struct outline *o, const struct decl *d);
 
 struct server;
 enum spot {
-    SPOT_NONE,      /* in a comment or a string, or where a new name is made up */
-    SPOT_TOP,       /* start of a statement of the file */
-    SPOT_BODY,      /* start of a statement in a body */
-    SPOT_TYPE,      /* after ':' */
-    SPOT_CLAUSE,    /* after a type */
-    SPOT_DIM,       /* inside a type's brackets, or a layout's parentheses */
-    SPOT_EXPR,      /* an expression outside calls */
-    SPOT_ARGUMENT,  /* an expression or `attribute=` in the call `callee` */
-    SPOT_VALUE,     /* after `attribute=` in the call `callee` */
-    SPOT_CALLEE,    /* after |> */
-    SPOT_MEMBER,    /* after NAME. */
-    SPOT_IMPORT,    /* after `import` */
-    SPOT_LIBRARY,     /* after `import std.` */
+    SPOT_NONE,     /* in a comment or a string, or where a new name is made up */
+    SPOT_TOP,      /* start of a statement of the file */
+    SPOT_BODY,     /* start of a statement in a body */
+    SPOT_TYPE,     /* after ':' */
+    SPOT_CLAUSE,   /* after a type */
+    SPOT_DIM,      /* inside a type's brackets, or a layout's parentheses */
+    SPOT_EXPR,     /* an expression outside calls */
+    SPOT_ARGUMENT, /* an expression or `attribute=` in the call `callee` */
+    SPOT_VALUE,    /* after `attribute=` in the call `callee` */
+    SPOT_CALLEE,   /* after |> */
+    SPOT_MEMBER,   /* after NAME. */
+    SPOT_IMPORT,   /* after `import` */
+    SPOT_LIBRARY,  /* after `import std.` */
 };
 struct cursor {
     enum spot spot;
-    uint32_t begin, end;        /* the word there, empty when there is none */
-    const char *word;           /* its text, whole */
-    const char *callee;         /* innermost call, NULL outside; "a.b" for a member */
-    int argument;               /* which of its arguments, from 0, without what |> brings */
-    bool chained;               /* the call stands after |> */
-    const char *attribute;      /* SPOT_VALUE; or the word is itself an attribute's name */
-    bool is_attribute;          /* the word stands before '=' in a call */
-    const char *qualifier;      /* SPOT_MEMBER: what stands before the last dot */
-    uint32_t open;              /* offset of the call's parenthesis */
-    int item;                   /* as outline_item */
+    uint32_t begin, end;   /* the word there, empty when there is none */
+    const char *word;      /* its text, whole */
+    const char *callee;    /* innermost call, NULL outside; "a.b" for a member */
+    int argument;          /* which of its arguments, from 0, without what |> brings */
+    bool chained;          /* the call stands after |> */
+    const char *attribute; /* SPOT_VALUE; or the word is itself an attribute's name */
+    bool is_attribute;     /* the word stands before '=' in a call */
+    const char *qualifier; /* SPOT_MEMBER: what stands before the last dot */
+    uint32_t open;         /* offset of the call's parenthesis */
+    int item;              /* as outline_item */
 };
 void cursor_find(struct cursor *c, const struct outline *o, uint32_t offset);
 
-/* ---- names.c: what a name stands for, here or in an imported file ------------------------------ */
+/* ---- names.c: what a name stands for, here or in an imported file --------------------------- */
 
-struct unit {                   /* a file: the document, or one that it imports */
+struct unit { /* a file: the document, or one that it imports */
     struct source *source;
-    const struct ast *ast;      /* NULL: the document */
-    const char *qualifier;      /* what may stand before a dot */
-    uint32_t from, to;          /* its import statement */
+    const struct ast *ast; /* NULL: the document */
+    const char *qualifier; /* what may stand before a dot */
+    uint32_t from, to;     /* its import statement */
     struct outline outline;
 };
 struct found {
-    const struct unit *unit;    /* NULL: nothing */
-    const struct decl *decl;    /* NULL: the imported file itself */
+    const struct unit *unit; /* NULL: nothing */
+    const struct decl *decl; /* NULL: the imported file itself */
 };
 struct document;
-/* The documents's own unit comes first. */
+/* The document's own unit comes first. */
 void units_make(struct document *d, const struct ast *ast);
 /* A name where it stands: "gelu", or "act.gelu" and "std.act.gelu". */
 struct found name_find(const struct document *d, const char *name, uint32_t offset);
@@ -143,23 +151,23 @@ struct document {
     char *uri;
     struct buf text;
     int64_t version;
-    bool stale;                 /* changed since it was analysed */
+    bool stale; /* changed since it was analysed */
     /* one analysis; all of it in the session's arena */
     struct session *session;
     struct source *source;
     const struct ast *ast;
     struct sema_index *index;
-    struct arena *arena;        /* the session's */
-    VEC(struct unit) units;     /* the text itself, then its imports */
+    struct arena *arena;    /* the session's */
+    VEC(struct unit) units; /* the text itself, then its imports */
 };
 struct server {
-    struct session *s;          /* for complaints about the stream */
+    struct session *s; /* for complaints about the stream */
     const struct lsp_host *host;
     struct transport t;
     VEC(struct document *) documents; /* in s->arena: grows only by open documents */
     VEC(json_t *) queue;
-    size_t next;                /* of the queue */
-    bool utf8;                  /* positions count bytes, else UTF-16 units */
+    size_t next; /* of the queue */
+    bool utf8;   /* positions count bytes, else UTF-16 units */
     bool markdown, hierarchical, snippets;
     enum { FRESH, RUNNING, SHUT } state;
     bool left;
@@ -202,7 +210,7 @@ answer_fn answer_hover, answer_signature_help, answer_completion, answer_definit
 
 /* describe.c: texts for hover, completion and signature help; in the arena */
 struct text_parts {
-    const char *code;           /* one declaration or signature */
+    const char *code; /* one declaration or signature */
     const char *prose;
 };
 struct text_parts describe_op(struct arena *a, enum op_id id);

@@ -15,8 +15,10 @@ struct lsp_host {
     const char *version; /* of the server, for the client's log */
     /* All that `fgc check` says about the source, into the session; fills the index. The tree, with
      * what it imports. */
-    struct ast *(*check)(void *self, struct session *s, struct source *src, struct sema_index *index);
-    /* A file that holds this library's text ("std.act"), for an editor to open; NULL when there is none. */
+    struct ast *(*check)(void *self, struct session *s, struct source *src,
+                         struct sema_index *index);
+    /* A file that holds this library's text ("std.act"), for an editor to open; NULL when there is
+     * none. */
     const char *(*library)(void *self, struct arena *a, const struct ast *library);
 };
 /* Serves until the client says `exit` or closes its end. Returns the exit status the protocol asks

@@ -1,7 +1,7 @@
 /* names: what a name stands for, in the document or in a file that it imports.
  *
- * Invariant: nearest wins, as in the language: the item's names, the file's, its imports'. An imported
- * file is seen as it was read for the analysis: saved, not as another window has it. */
+ * Invariant: nearest wins, as in the language: the item's names, the file's, its imports'. An
+ * imported file is seen as it was read for the analysis: saved, not as another window has it. */
 #include "lsp/internal.h"
 
 #include <stdlib.h>
@@ -15,7 +15,8 @@ bool is_shared(const struct decl *d)
 static const char *qualifier(struct arena *a, const struct item *item)
 {
     if (item->import_file == NULL) return item->import_path.at[item->import_path.n - 1].text;
-    const char *slash = strrchr(item->import_file, '/'), *stem = slash ? slash + 1 : item->import_file;
+    const char *slash = strrchr(item->import_file, '/'),
+               *stem = slash ? slash + 1 : item->import_file;
     return arena_strndup(a, stem, strcspn(stem, "."));
 }
 
@@ -31,8 +32,11 @@ void units_make(struct document *d, const struct ast *ast)
         const struct item *item = ast->items.at[i];
         if (item->kind != ITEM_IMPORT || !item->imported) continue;
         const struct ast *of = item->imported;
-        struct unit u = {.source = of->source, .ast = of, .qualifier = qualifier(a, item),
-                         .from = item->span.begin - d->source->base, .to = item->span.end - d->source->base};
+        struct unit u = {.source = of->source,
+                         .ast = of,
+                         .qualifier = qualifier(a, item),
+                         .from = item->span.begin - d->source->base,
+                         .to = item->span.end - d->source->base};
         outline_make(&u.outline, a, of->source->text, of->source->len);
         vec_push(a, &d->units, u);
     }
@@ -109,7 +113,8 @@ struct found cursor_target(const struct document *d, const struct cursor *c, uin
     bool qualifies = next < o->tokens.n && o->tokens.at[next].begin == c->end &&
                      lexeme_is(o, &o->tokens.at[next], ".");
     for (size_t i = 1; i < d->units.n && qualifies; i++)
-        if (strcmp(d->units.at[i].qualifier, c->word) == 0) return (struct found){&d->units.at[i], NULL};
+        if (strcmp(d->units.at[i].qualifier, c->word) == 0)
+            return (struct found){&d->units.at[i], NULL};
     return name_find(d, c->word, c->begin);
 }
 

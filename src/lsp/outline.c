@@ -16,7 +16,10 @@ const char *const decl_words[N_DECL_KINDS] = {
 
 /* ---- tokens ------------------------------------------------------------------------------ */
 
-static bool is_name(char c) { return isalnum((unsigned char)c) || c == '_'; }
+static bool is_name(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
 
 static uint32_t token_end(const char *p, uint32_t i, uint32_t n, enum token_kind *kind)
 {
@@ -32,10 +35,11 @@ static uint32_t token_end(const char *p, uint32_t i, uint32_t n, enum token_kind
     if (is_name(p[i])) {
         bool number = isdigit((unsigned char)p[i]) != 0;
         *kind = number ? TOKEN_NUMBER : TOKEN_NAME;
-        while (k < n && (is_name(p[k]) ||
-                         (number && ((p[k] == '.' && k + 1 < n && isdigit((unsigned char)p[k + 1])) ||
-                                     ((p[k] == '-' || p[k] == '+') && (p[k - 1] | 32) == 'e' &&
-                                      p[i + 1] != 'x')))))
+        while (k < n &&
+               (is_name(p[k]) ||
+                (number &&
+                 ((p[k] == '.' && k + 1 < n && isdigit((unsigned char)p[k + 1])) ||
+                  ((p[k] == '-' || p[k] == '+') && (p[k - 1] | 32) == 'e' && p[i + 1] != 'x')))))
             k++;
         return k;
     }
@@ -56,8 +60,10 @@ static void make_tokens(struct outline *o)
         }
         struct lexeme t = {.begin = i, .first = first};
         t.end = i = token_end(o->text, i, o->len, &t.kind);
-        if (t.kind == TOKEN_COMMENT) vec_push(o->a, &o->comments, t);
-        else vec_push(o->a, &o->tokens, t);
+        if (t.kind == TOKEN_COMMENT)
+            vec_push(o->a, &o->comments, t);
+        else
+            vec_push(o->a, &o->tokens, t);
         first = false;
     }
 }
@@ -78,8 +84,10 @@ size_t outline_token(const struct outline *o, uint32_t offset)
     size_t lo = 0, hi = o->tokens.n;
     while (lo < hi) {
         size_t mid = lo + (hi - lo) / 2;
-        if (o->tokens.at[mid].end <= offset) lo = mid + 1;
-        else hi = mid;
+        if (o->tokens.at[mid].end <= offset)
+            lo = mid + 1;
+        else
+            hi = mid;
     }
     return lo;
 }
@@ -88,11 +96,11 @@ size_t outline_token(const struct outline *o, uint32_t offset)
 
 struct reader {
     struct outline *o;
-    size_t i;          /* the token at hand */
-    int item;          /* the item whose body is open, -1 outside */
-    uint32_t column;   /* of the statement at hand */
-    int depth;         /* open ( and [ */
-    bool body;         /* '{' was seen */
+    size_t i;        /* the token at hand */
+    int item;        /* the item whose body is open, -1 outside */
+    uint32_t column; /* of the statement at hand */
+    int depth;       /* open ( and [ */
+    bool body;       /* '{' was seen */
 };
 
 static bool is(const struct reader *r, size_t i, const char *word)
@@ -115,11 +123,13 @@ static uint32_t column_of(const struct outline *o, uint32_t at)
 static enum decl_kind keyword(const struct reader *r, size_t i, bool body)
 {
     static const enum decl_kind own[] = {DECL_CONST, DECL_INPUT, DECL_SCALAR, DECL_OUTPUT},
-                                of_file[] = {DECL_CONST, DECL_FN, DECL_EPILOGUE, DECL_GRAPH, DECL_IMPORT};
+                                of_file[] = {DECL_CONST, DECL_FN, DECL_EPILOGUE, DECL_GRAPH,
+                                             DECL_IMPORT};
     const enum decl_kind *list = body ? own : of_file;
     size_t n = body ? COUNT_OF(own) : COUNT_OF(of_file);
     bool followed = name_at(r, i + 1) && !r->o->tokens.at[i + 1].first;
-    if (!body && i + 1 < r->o->tokens.n && r->o->tokens.at[i + 1].kind == TOKEN_STRING) followed = true;
+    if (!body && i + 1 < r->o->tokens.n && r->o->tokens.at[i + 1].kind == TOKEN_STRING)
+        followed = true;
     for (size_t k = 0; followed && k < n; k++)
         if (is(r, i, decl_words[list[k]])) return list[k];
     return N_DECL_KINDS;
@@ -129,7 +139,8 @@ static enum decl_kind keyword(const struct reader *r, size_t i, bool body)
 static bool binds(const struct reader *r, size_t i)
 {
     while (name_at(r, i) && is(r, i + 1, ",") && !r->o->tokens.at[i + 1].first) i += 2;
-    return name_at(r, i) && (is(r, i + 1, "=") || is(r, i + 1, ":")) && !r->o->tokens.at[i + 1].first;
+    return name_at(r, i) && (is(r, i + 1, "=") || is(r, i + 1, ":")) &&
+           !r->o->tokens.at[i + 1].first;
 }
 
 static bool plain_keyword(const struct reader *r, size_t i)
@@ -144,14 +155,20 @@ static bool interrupts(const struct reader *r, size_t i)
     if (!t->first) return false;
     if (keyword(r, i, false) != N_DECL_KINDS && column_of(r->o, t->begin) == 0) return true;
     if (!r->body || column_of(r->o, t->begin) > r->column) return false;
-    return keyword(r, i, true) != N_DECL_KINDS || binds(r, i) || plain_keyword(r, i) || is(r, i, "}");
+    return keyword(r, i, true) != N_DECL_KINDS || binds(r, i) || plain_keyword(r, i) ||
+           is(r, i, "}");
 }
 
 static void add(struct reader *r, enum decl_kind kind, size_t i, size_t first)
 {
     const struct lexeme *t = &r->o->tokens.at[i];
-    struct decl d = {.kind = kind, .name = lexeme_text(r->o, t), .begin = t->begin, .end = t->end,
-                     .from = r->o->tokens.at[first].begin, .to = t->end, .head = t->end,
+    struct decl d = {.kind = kind,
+                     .name = lexeme_text(r->o, t),
+                     .begin = t->begin,
+                     .end = t->end,
+                     .from = r->o->tokens.at[first].begin,
+                     .to = t->end,
+                     .head = t->end,
                      .item = r->item};
     vec_push(r->o->a, &r->o->decls, d);
 }
@@ -166,14 +183,15 @@ static void add_names(struct reader *r, enum decl_kind kind, size_t i, size_t fi
     }
 }
 
-/* Skips to the end of the statement at hand: a line's first token with all brackets closed, that does
- * not go on with it. */
+/* Skips to the end of the statement at hand: a line's first token with all brackets closed, that
+ * does not go on with it. */
 static void skip_statement(struct reader *r)
 {
-    static const char *const goes_on[] = {"|>", "{", "+", "-", "*", "/", "//", "%", "==", "!=", "<",
-                                          "<=", ">", ">=", "and", "or", "in"};
-    static const char *const open_end[] = {",", "=", ":", "not", "|>", "+", "-", "*", "/", "//", "%", "==",
-                                           "!=", "<", "<=", ">", ">=", "and", "or", "in"};
+    static const char *const goes_on[] = {"|>", "{", "+",  "-", "*",  "/",   "//", "%", "==",
+                                          "!=", "<", "<=", ">", ">=", "and", "or", "in"};
+    static const char *const open_end[] = {",",  "=", ":",  "not", "|>", "+",  "-",
+                                           "*",  "/", "//", "%",   "==", "!=", "<",
+                                           "<=", ">", ">=", "and", "or", "in"};
     r->depth = 0;
     for (size_t from = r->i++; r->i < r->o->tokens.n; r->i++) {
         const struct lexeme *t = &r->o->tokens.at[r->i];
@@ -204,8 +222,10 @@ static void statement(struct reader *r)
     r->column = column_of(r->o, r->o->tokens.at[first].begin);
     vec_push(r->o->a, &r->o->statements, (uint32_t)first);
     enum decl_kind kind = keyword(r, first, true);
-    if (kind != N_DECL_KINDS && !binds(r, first)) add_names(r, kind, first + 1, first);
-    else if (!plain_keyword(r, first) && binds(r, first)) add_names(r, DECL_BINDING, first, first);
+    if (kind != N_DECL_KINDS && !binds(r, first))
+        add_names(r, kind, first + 1, first);
+    else if (!plain_keyword(r, first) && binds(r, first))
+        add_names(r, DECL_BINDING, first, first);
     skip_statement(r);
     end_declarations(r, before, first);
 }
@@ -239,8 +259,10 @@ static void head(struct reader *r, enum decl_kind kind)
     struct decl *d = &r->o->decls.at[r->item];
     d->head = d->to = r->o->tokens.at[r->i - 1].end;
     r->body = is(r, r->i, "{");
-    if (r->body) r->i++;
-    else close_item(r, d->head);
+    if (r->body)
+        r->i++;
+    else
+        close_item(r, d->head);
 }
 
 /* import std.act or import "x.fg": the name is the path's last word, or the string. */
@@ -262,12 +284,15 @@ void outline_make(struct outline *o, struct arena *a, const char *text, size_t l
     while (r.i < o->tokens.n) {
         enum decl_kind kind = keyword(&r, r.i, false);
         bool own_line = o->tokens.at[r.i].first;
-        bool top = own_line && kind != N_DECL_KINDS && kind != DECL_CONST && (!r.body || column_of(o, o->tokens.at[r.i].begin) == 0);
+        bool top = own_line && kind != N_DECL_KINDS && kind != DECL_CONST &&
+                   (!r.body || column_of(o, o->tokens.at[r.i].begin) == 0);
         if (top) {
             if (r.body) close_item(&r, o->tokens.at[r.i - 1].end);
             vec_push(o->a, &o->statements, (uint32_t)r.i);
-            if (kind == DECL_IMPORT) import(&r);
-            else head(&r, kind);
+            if (kind == DECL_IMPORT)
+                import(&r);
+            else
+                head(&r, kind);
         } else if (is(&r, r.i, "}")) {
             close_item(&r, o->tokens.at[r.i].end);
             r.i++;
@@ -321,7 +346,9 @@ static int lines_between(const struct outline *o, uint32_t from, uint32_t to)
 {
     int n = 0;
     for (uint32_t i = from; i < to; i++)
-        if (o->text[i] == '\n' || (o->text[i] == '\r' && (i + 1 == o->len || o->text[i + 1] != '\n'))) n++;
+        if (o->text[i] == '\n' ||
+            (o->text[i] == '\r' && (i + 1 == o->len || o->text[i + 1] != '\n')))
+            n++;
     return n;
 }
 

@@ -1,23 +1,32 @@
 /* server: the conversation: life cycle, the table of methods, and the order of work.
  *
- * Invariant: messages are handled in their order; diagnostics are made when nothing waits to be read,
- * so a burst of edits is analysed once. */
+ * Invariant: messages are handled in their order; diagnostics are made when nothing waits to be
+ * read, so a burst of edits is analysed once. */
 #include "lsp/internal.h"
 
 #include <stdlib.h>
 
-enum { PARSE_ERROR = -32700, INVALID_REQUEST = -32600, NO_METHOD = -32601, INVALID_PARAMS = -32602,
-       NOT_INITIALIZED = -32002, CANCELLED = -32800 };
+enum {
+    PARSE_ERROR = -32700,
+    INVALID_REQUEST = -32600,
+    NO_METHOD = -32601,
+    INVALID_PARAMS = -32602,
+    NOT_INITIALIZED = -32002,
+    CANCELLED = -32800
+};
 
 json_t *text_json(const char *text)
 {
     json_t *j = json_string(text);
     if (j) return j;
-    /* Cut in the middle of a character, or not UTF-8 in the file: the bytes that are no ASCII go. */
+    /* Cut in the middle of a character, or not UTF-8 in the file: the bytes that are no ASCII go.
+     */
     struct buf b = {0};
     for (const char *p = text; *p; p++) {
-        if ((unsigned char)*p < 0x80) buf_put(&b, p, 1);
-        else if (((unsigned char)*p & 0xc0) != 0x80) buf_puts(&b, "?");
+        if ((unsigned char)*p < 0x80)
+            buf_put(&b, p, 1);
+        else if (((unsigned char)*p & 0xc0) != 0x80)
+            buf_puts(&b, "?");
     }
     j = json_string(b.n ? b.at : "");
     buf_fini(&b);
@@ -61,16 +70,17 @@ static json_t *answer_initialize(struct server *v, const json_t *params)
     const json_t *c = json_object_get(params, "capabilities");
     v->utf8 = lists(AT(c, "general", "positionEncodings"), "utf-8");
     v->markdown = lists(AT(c, "textDocument", "hover", "contentFormat"), "markdown");
-    v->hierarchical =
-        json_is_true(AT(c, "textDocument", "documentSymbol", "hierarchicalDocumentSymbolSupport"));
-    v->snippets = json_is_true(AT(c, "textDocument", "completion", "completionItem", "snippetSupport"));
+    v->hierarchical = json_is_true(
+        AT(c, "textDocument", "documentSymbol", "hierarchicalDocumentSymbolSupport"));
+    v->snippets = json_is_true(
+        AT(c, "textDocument", "completion", "completionItem", "snippetSupport"));
     json_t *can = json_pack(
         "{ss s{sb si sb} sb sb sb sb sb sb s{sb} s{s[sss]} s{s[ss]}}", "positionEncoding",
         v->utf8 ? "utf-8" : "utf-16", "textDocumentSync", "openClose", 1, "change", 2, "save", 1,
         "hoverProvider", 1, "definitionProvider", 1, "referencesProvider", 1,
-        "documentHighlightProvider", 1, "documentSymbolProvider", 1, "documentFormattingProvider", 1,
-        "renameProvider", "prepareProvider", 1, "completionProvider", "triggerCharacters", ".", "=",
-        ">", "signatureHelpProvider", "triggerCharacters", "(", ",");
+        "documentHighlightProvider", 1, "documentSymbolProvider", 1, "documentFormattingProvider",
+        1, "renameProvider", "prepareProvider", 1, "completionProvider", "triggerCharacters", ".",
+        "=", ">", "signatureHelpProvider", "triggerCharacters", "(", ",");
     v->state = RUNNING;
     return json_pack("{so s{ss ss}}", "capabilities", can, "serverInfo", "name", "fgc", "version",
                      v->host->version);
@@ -85,7 +95,7 @@ static json_t *answer_shutdown(struct server *v, const json_t *params)
 
 /* ---- notifications ----------------------------------------------------------------------- */
 
-static void on_exit_(struct server *v, const json_t *params)
+static void on_leave(struct server *v, const json_t *params)
 {
     (void)params;
     v->left = true;
@@ -123,8 +133,7 @@ static void on_save(struct server *v, const json_t *params)
 
 static void on_close(struct server *v, const json_t *params)
 {
-    struct document *d = document_find(
-        v, json_string_value(AT(params, "textDocument", "uri")));
+    struct document *d = document_find(v, json_string_value(AT(params, "textDocument", "uri")));
     if (!d) return;
     publish_nothing(v, d->uri);
     document_close(v, d);
@@ -159,7 +168,7 @@ static const struct {
     const char *name;
     void (*handle)(struct server *, const json_t *);
 } notifications[] = {
-    {"exit", on_exit_},
+    {"exit", on_leave},
     {"initialized", on_nothing},
     {"textDocument/didOpen", on_open},
     {"textDocument/didChange", on_change},
@@ -182,8 +191,10 @@ static void handle_request(struct server *v, json_t *id, const char *method, con
     for (size_t i = 0; i < COUNT_OF(requests); i++) {
         if (strcmp(requests[i].name, method) != 0) continue;
         json_t *result = requests[i].answer(v, params);
-        if (result) respond(v, id, result);
-        else fail(v, id, INVALID_PARAMS, "the parameters name no open document, or no place in it");
+        if (result)
+            respond(v, id, result);
+        else
+            fail(v, id, INVALID_PARAMS, "the parameters name no open document, or no place in it");
         return;
     }
     fail(v, id, NO_METHOD, method);
@@ -230,9 +241,12 @@ static void handle(struct server *v, json_t *message)
         if (!answer) fail(v, id ? id : null, INVALID_REQUEST, "a message has a 'method'");
         return;
     }
-    if (!id) handle_notification(v, method, params);
-    else if (cancelled(v, id)) fail(v, id, CANCELLED, "cancelled");
-    else handle_request(v, id, method, params);
+    if (!id)
+        handle_notification(v, method, params);
+    else if (cancelled(v, id))
+        fail(v, id, CANCELLED, "cancelled");
+    else
+        handle_request(v, id, method, params);
 }
 
 /* Takes whole messages off the stream into the queue. False when the stream is refused. */
@@ -250,14 +264,17 @@ static bool gather(struct server *v)
         if (f == FRAME_MORE) return true;
         if (f == FRAME_REFUSED) {
             struct diag *d = diag(v->s, DIAG_protocol, NO_SPAN, "standard input: %s", why);
-            diag_hint(v->s, d, "fgc lsp is started by an editor, which speaks the Language Server "
-                               "Protocol with it");
+            diag_hint(v->s, d,
+                      "fgc lsp is started by an editor, which speaks the Language Server "
+                      "Protocol with it");
             return false;
         }
         json_error_t error;
         json_t *message = json_loadb(body, n, JSON_ALLOW_NUL, &error);
-        if (message) vec_push(v->s->arena, &v->queue, message);
-        else fail(v, json_null(), PARSE_ERROR, error.text);
+        if (message)
+            vec_push(v->s->arena, &v->queue, message);
+        else
+            fail(v, json_null(), PARSE_ERROR, error.text);
     }
     return true;
 }
@@ -283,7 +300,8 @@ int lsp_serve(struct session *s, const struct lsp_host *host, int in, int out)
     struct server v = {.s = s, .host = host, .t = {.in = in, .out = out}, .status = 1};
     json_object_seed(0);
     while (!v.left && !v.t.broken) {
-        while (transport_read(&v.t, false) && v.t.pending.n - v.t.at < MAX_MESSAGE) {}
+        while (transport_read(&v.t, false) && v.t.pending.n - v.t.at < MAX_MESSAGE) {
+        }
         if (!gather(&v)) break;
         if (v.next < v.queue.n) {
             json_t *message = v.queue.at[v.next++];

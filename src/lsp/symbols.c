@@ -46,7 +46,8 @@ static void each_use(struct document *d, const struct decl *x, use_fn *use, void
         if (t->kind != TOKEN_NAME || !lexeme_is(o, t, x->name)) continue;
         if (declaration(d, t->begin) != x) continue;
         bool defines = t->begin == x->begin;
-        for (size_t k = 0; k < o->decls.n && !defines; k++) defines = o->decls.at[k].begin == t->begin;
+        for (size_t k = 0; k < o->decls.n && !defines; k++)
+            defines = o->decls.at[k].begin == t->begin;
         use(self, t, defines);
     }
 }
@@ -147,9 +148,9 @@ json_t *answer_prepare_rename(struct server *v, const json_t *params)
 static int symbol_kind(enum decl_kind k)
 {
     static const int kinds[N_DECL_KINDS] = {
-        [DECL_PARAM] = 26,    [DECL_CONST] = 14, [DECL_INPUT] = 8, [DECL_SCALAR] = 16,
-        [DECL_OUTPUT] = 8,    [DECL_BINDING] = 13, [DECL_FN] = 12, [DECL_EPILOGUE] = 12,
-        [DECL_GRAPH] = 5, [DECL_IMPORT] = 2,
+        [DECL_PARAM] = 26, [DECL_CONST] = 14,   [DECL_INPUT] = 8, [DECL_SCALAR] = 16,
+        [DECL_OUTPUT] = 8, [DECL_BINDING] = 13, [DECL_FN] = 12,   [DECL_EPILOGUE] = 12,
+        [DECL_GRAPH] = 5,  [DECL_IMPORT] = 2,
     };
     return kinds[k];
 }
@@ -163,10 +164,10 @@ static const char *detail(const struct document *d, const struct decl *x)
 
 static json_t *symbol(const struct server *v, const struct document *d, const struct decl *x)
 {
-    return json_pack("{so si so so so}", "name", text_json(x->name), "kind", symbol_kind(x->kind),
-                     "range", document_range(v, d->source, x->from, x->to > x->end ? x->to : x->end),
-                     "selectionRange", document_range(v, d->source, x->begin, x->end), "detail",
-                     text_json(detail(d, x)));
+    return json_pack(
+        "{so si so so so}", "name", text_json(x->name), "kind", symbol_kind(x->kind), "range",
+        document_range(v, d->source, x->from, x->to > x->end ? x->to : x->end), "selectionRange",
+        document_range(v, d->source, x->begin, x->end), "detail", text_json(detail(d, x)));
 }
 
 static json_t *flat_symbol(const struct server *v, const struct document *d, const struct decl *x)
@@ -174,7 +175,8 @@ static json_t *flat_symbol(const struct server *v, const struct document *d, con
     json_t *s = json_pack("{so si so}", "name", text_json(x->name), "kind", symbol_kind(x->kind),
                           "location", location(v, d, x->begin, x->end));
     if (x->item >= 0)
-        json_object_set_new(s, "containerName", text_json(d->units.at[0].outline.decls.at[x->item].name));
+        json_object_set_new(s, "containerName",
+                            text_json(d->units.at[0].outline.decls.at[x->item].name));
     return s;
 }
 

@@ -1,5 +1,5 @@
-/* transport: messages on a pair of file descriptors: a header with Content-Length, an empty line, that
- * many bytes of JSON.
+/* transport: messages on a pair of file descriptors: a header with Content-Length, an empty line,
+ * that many bytes of JSON.
  *
  * Invariant: a header that is not understood ends the conversation: there is no way to tell where
  * the next message would begin. */
@@ -65,7 +65,7 @@ enum frame transport_next(struct transport *t, const char **body, size_t *n, con
         *why = look == MAX_HEADER ? "the header is longer than 4096 bytes"
                                   : "a header line does not end with CR LF";
         return look == MAX_HEADER || (line && (line == from || line[-1] != '\r')) ? FRAME_REFUSED
-                                                                                 : FRAME_MORE;
+                                                                                  : FRAME_MORE;
     }
     size_t length = 0;
     *why = read_header(from, end, &length);
@@ -83,7 +83,8 @@ bool transport_read(struct transport *t, bool wait)
     struct pollfd p = {.fd = t->in, .events = POLLIN};
     int ready;
     if (t->ended) return false;
-    while ((ready = poll(&p, 1, wait ? -1 : 0)) < 0 && errno == EINTR) {}
+    while ((ready = poll(&p, 1, wait ? -1 : 0)) < 0 && errno == EINTR) {
+    }
     if (ready <= 0) return false;
     if (t->at > 0) { /* what was handed out is gone */
         memmove(t->pending.at, t->pending.at + t->at, t->pending.n - t->at);
@@ -93,9 +94,12 @@ bool transport_read(struct transport *t, bool wait)
     }
     char bytes[1 << 16];
     ssize_t got;
-    while ((got = read(t->in, bytes, sizeof bytes)) < 0 && errno == EINTR) {}
-    if (got > 0) buf_put(&t->pending, bytes, (size_t)got);
-    else t->ended = true;
+    while ((got = read(t->in, bytes, sizeof bytes)) < 0 && errno == EINTR) {
+    }
+    if (got > 0)
+        buf_put(&t->pending, bytes, (size_t)got);
+    else
+        t->ended = true;
     return got > 0;
 }
 
@@ -128,4 +132,7 @@ void transport_send(struct transport *t, json_t *message)
     free(text);
 }
 
-void transport_fini(struct transport *t) { buf_fini(&t->pending); }
+void transport_fini(struct transport *t)
+{
+    buf_fini(&t->pending);
+}

@@ -49,7 +49,7 @@ static void grow(struct sema_index *x)
 static void describe_layout(const struct value *v, struct buf *b)
 {
     static const char *const words[] = {
-        [LAYOUT_row_major] = "",    [LAYOUT_channels_last] = " channels_last",
+        [LAYOUT_row_major] = "",           [LAYOUT_channels_last] = " channels_last",
         [LAYOUT_col_major] = " col_major", [LAYOUT_order] = NULL,
         [LAYOUT_strides] = NULL,
     };
@@ -58,8 +58,7 @@ static void describe_layout(const struct value *v, struct buf *b)
         return;
     }
     buf_puts(b, " strides(");
-    for (int i = 0; i < v->rank; i++)
-        buf_printf(b, "%s%" PRId64, i > 0 ? ", " : "", v->stride[i]);
+    for (int i = 0; i < v->rank; i++) buf_printf(b, "%s%" PRId64, i > 0 ? ", " : "", v->stride[i]);
     buf_puts(b, ")");
 }
 
@@ -67,8 +66,7 @@ static void describe_memory(const struct value *v, struct buf *b)
 {
     int64_t extent, bytes;
     buf_puts(b, "\nstrides ");
-    for (int i = 0; i < v->rank; i++)
-        buf_printf(b, "%s%" PRId64, i > 0 ? ", " : "", v->stride[i]);
+    for (int i = 0; i < v->rank; i++) buf_printf(b, "%s%" PRId64, i > 0 ? ", " : "", v->stride[i]);
     if (dims_extent(v->rank, v->dim, v->stride, &extent) &&
         i64_mul(extent, dtypes[v->type].bits / 8, &bytes))
         buf_printf(b, "; %" PRId64 " bytes, aligned to %" PRId64, bytes, v->align);
@@ -83,8 +81,7 @@ static void describe_value(const struct value *v, struct buf *b)
     }
     if (v->rank == 0) return;
     buf_puts(b, "[");
-    for (int i = 0; i < v->rank; i++)
-        buf_printf(b, "%s%" PRId64, i > 0 ? ", " : "", v->dim[i]);
+    for (int i = 0; i < v->rank; i++) buf_printf(b, "%s%" PRId64, i > 0 ? ", " : "", v->dim[i]);
     buf_puts(b, "]");
     describe_layout(v, b);
     if (v->role == VAL_INPUT || v->role == VAL_OUTPUT || v->pinned) describe_memory(v, b);
@@ -108,7 +105,8 @@ void index_cell(struct sema *m, struct span at, struct cell c)
     if (x == NULL || at.end == 0 || slot(x, at.begin)->begin != 0) return;
     struct buf b = {0};
     if (describe(m, c, &b)) {
-        if (m->call != NULL) buf_printf(&b, "\nin the first call of '%s'", m->call->item->name.text);
+        if (m->call != NULL)
+            buf_printf(&b, "\nin the first call of '%s'", m->call->item->name.text);
         else if (m->g != NULL && m->g->variant[0] != '\0')
             buf_printf(&b, "\nin the variant %s", m->g->variant);
         if (2 * (x->n + 1) > x->cap) grow(x);
