@@ -133,12 +133,13 @@ static void finish(void *self)
     (void)self;
 }
 
-struct tune_device *tune_device_open(struct session *s, const struct gpu_search *o)
+struct tune_device *tune_device_open(struct session *s, const struct gpu_search *o, tune_judge_fn *judge)
 {
     struct fake *f = NEW(s->arena, struct fake);
     const char *path = getenv("FAKE_DEVICE"), *uuid = getenv("FAKE_UUID");
     size_t n;
     (void)o;
+    (void)judge;
     f->s = s;
     if (path && !file_read(s, path, &f->script, &n)) return NULL;
     f->noise = setting("FAKE_NOISE", 0.01);

@@ -103,7 +103,7 @@ static bool check_options(struct session *s, const struct options *o)
 
 /* ---- the run -------------------------------------------------------------------------------- */
 
-/* All that does not hang on the job. The device is opened, and held alone, only when needed. */
+/* All that does not hang on the job. The device is opened only when needed. */
 static bool prepare(struct session *s, const struct options *o, bool build_only,
                     const struct gpu_search *search, struct target *t, struct gpu_probe *here,
                     struct tune_setup *u)
@@ -111,7 +111,11 @@ static bool prepare(struct session *s, const struct options *o, bool build_only,
     const char *dir = driver_db(s, o);
     const char *name = o->target ? o->target : build_only ? "nvidia-h200" : "host";
     if (!dir || !tune_db_open(s, dir, true, &u->db)) return false;
-    if (!build_only && !(u->device = tune_device_open(s, search, driver_judge))) return false;
+    if (!build_only && !(u->device = tune_device_open(s, search, driver_judge))) {
+        if (s->diags.n && o->command == CMD_tune)
+            diag_hint(s, s->diags.at[s->diags.n - 1], "--build-only builds the candidates without a GPU");
+        return false;
+    }
     if (!target_load(s, name, search, t) || !gpu_probe(s, search, true, here)) return false;
     if (u->device && u->device->description && strcmp(u->device->description, t->json) != 0) {
         diag(s, DIAG_target, NO_SPAN, "target '%s' is not the GPU of this machine, '%s'", name,
