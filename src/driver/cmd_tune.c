@@ -110,7 +110,7 @@ static bool prepare(struct session *s, const struct options *o, bool build_only,
 {
     const char *dir = driver_db(s, o);
     const char *name = o->target ? o->target : build_only ? "nvidia-h200" : "host";
-    if (!dir || !tune_db_open(s, dir, true, &u->db)) return false;
+    if (!dir) return false;
     if (!build_only && !(u->device = tune_device_open(s, search, driver_judge))) {
         if (s->diags.n && o->command == CMD_tune)
             diag_hint(s, s->diags.at[s->diags.n - 1], "--build-only builds the candidates without a GPU");
@@ -126,6 +126,7 @@ static bool prepare(struct session *s, const struct options *o, bool build_only,
         diag(s, DIAG_no_cudnn, NO_SPAN, "%s", here->error ? here->error : "cuDNN was not found");
         return false;
     }
+    if (!tune_db_open(s, dir, true, &u->db)) return false;
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     u->key = (struct tune_key){
         .target = t->json,

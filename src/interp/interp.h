@@ -47,7 +47,7 @@ struct verdict interp_compare(const struct value *v, const struct array *want,
  * last ones, and others drawn by the seed, as many as `budget` multiplications and additions allow. The whole
  * tensor is looked through for what cannot be there (NaN where no operator makes one: memory that was not
  * written). A reduction that is too long is judged by the values it gathers, where they are an output too.
- * bytes: by value id, the interface's tensors as they lie in memory; scalars take their defaults. */
+ * bytes: by value id, the interface's tensors as they lie in memory; scalars take their defaults, or 1. */
 struct sampled {
     struct verdict verdict;
     int64_t n;       /* elements that were judged */

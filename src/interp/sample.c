@@ -186,7 +186,8 @@ static struct number reduce(struct sampler *s, const struct op *op, const int64_
 
 static struct number at(struct sampler *s, const struct value *v, const int64_t *index)
 {
-    if (v->rank == 0 && !v->producer) return (struct number){v->literal, 0};
+    if (v->rank == 0 && !v->producer)
+        return (struct number){v->role == VAL_SCALAR && !v->has_default ? 1 : v->literal, 0};
     if (!v->producer) return (struct number){dtype_load(v->type, s->bytes[v->id], address(v, index)), 0};
     const struct op *op = v->producer;
     switch (ops[op->id].family) {
