@@ -73,7 +73,8 @@ static void replay(const char *text, size_t n, void (*see)(void *, const json_t 
 bool log_open(struct session *s, const struct tune_setup *u, const struct tune_report *r,
               void (*see)(void *, const json_t *), void *data, struct tune_log *out)
 {
-    out->path = arena_printf(s->arena, "%s/logs/%s.jsonl", u->db.dir, r->build_key);
+    *out = (struct tune_log){
+        .path = arena_printf(s->arena, "%s/logs/%s.jsonl", u->db.dir, r->build_key)};
     out->fd = open(out->path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
     if (out->fd < 0) return refuse(s, out->path);
     if (flock(out->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
