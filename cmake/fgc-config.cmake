@@ -60,9 +60,10 @@ function(fgc_add_graph library spec)
   endif()
   file(MAKE_DIRECTORY "${made}")
   add_custom_command(
-    OUTPUT "${base}.c" "${base}.h" "${base}.plan"
-    COMMAND "${FGC_EXECUTABLE}" "${spec}" ${options} -q -o "${base}.plan" --launcher "${base}.c"
+    OUTPUT "${base}.plan" "${base}.c" "${base}.h" # the order of the list that -MF writes, as ninja wants it
+    COMMAND "${FGC_EXECUTABLE}" "${spec}" ${options} -q -o "${base}.plan" --launcher "${base}.c" -MF "${base}.d"
     DEPENDS ${needs}
+    DEPFILE "${base}.d"
     COMMENT "fgc ${stem}.fg"
     VERBATIM)
   add_library(${library} "${base}.c" "${base}.h")

@@ -81,7 +81,8 @@ struct words {
 static bool is_own(const char *name)
 {
     static const char *const own[] = {"--output", "--target", "--quiet", "--color",
-                                      "--launcher", "--launcher-plan"};
+                                      "--launcher", "--launcher-plan",
+                                      "--depend", "--depfile"};
     for (size_t i = 0; i < COUNT_OF(own); i++)
         if (strcmp(name, own[i]) == 0) return true;
     return false;

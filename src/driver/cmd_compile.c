@@ -170,6 +170,7 @@ static int compile_source(struct session *s, const struct options *o, const char
     if ((plan_path || o->launcher_plan) && !plan_encode(s, s->arena, &p, &bytes, &n)) return 0;
     if (plan_path && !file_write(s, plan_path, bytes, n)) return 0;
     if (o->launcher && !write_launcher(s, o, &p, bytes, n)) return 0;
+    if (!depfile_write(s, o, o->launcher ? header_path(s, o->launcher) : NULL)) return 0;
     if (!o->quiet && plan_path && strcmp(plan_path, "-") != 0) summary(&p, t.name, plan_path);
     if (!plan_path && !o->launcher && !o->plans) {
         struct diag *d = diag(s, DIAG_usage, NO_SPAN, "nothing was asked for");

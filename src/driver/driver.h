@@ -68,6 +68,9 @@ struct module *driver_analyse(struct session *s, const struct options *o, struct
 bool driver_pair(struct session *s, const char *option, const char *text, const char **name,
                  const char **value);
 
+/* -MD and -MF, after the outputs were written; header: the launcher's. False with a diagnostic. */
+bool depfile_write(struct session *s, const struct options *o, const char *header);
+
 /* ---- repeating a run (repeat.c) ---------------------------------------------------------------- */
 
 /* Called first of all: keeps the command line, and catches what only a bug raises, so that it ends

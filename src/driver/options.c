@@ -122,6 +122,9 @@ static bool parse_one(struct session *s, struct options *o, char **argv, int arg
         size_t len = strcspn(text + 2, "=");
         r = find_long(o->command, text + 2, len);
         if (text[2 + len] == '=') value = text + 3 + len;
+    } else if (strcmp(text, "-MD") == 0 || strcmp(text, "-MF") == 0) { /* as compilers spell it */
+        const char *name = text[2] == 'D' ? "depend" : "depfile";
+        r = find_long(o->command, name, strlen(name));
     } else {
         r = find_letter(o->command, text[1]);
         if (text[2]) value = text + 2;

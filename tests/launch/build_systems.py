@@ -86,6 +86,25 @@ def one(tool, prefix):
         newer(spec)
         code, text = tree.run(*build)
         check(code == 0 and os.stat(launcher).st_mtime_ns != made, f"{tool}: the spec changed, and the launcher is the old one: {text}")
+        imported = os.path.join(folder, "examples", "conv_bias_relu", "a part.fg")
+        with open(imported, "w", encoding="utf-8") as f:
+            f.write("fg 1\n\nfn clipped(x) {\n    return relu(x)\n}\n")
+        with open(spec, encoding="utf-8") as f:
+            text = re.sub(r"^(fg 1.*\n)", r'\1\nimport "a part.fg"\n', f.read()).replace("return relu(", "return clipped(")
+        with open(spec, "w", encoding="utf-8") as f:
+            f.write(text)
+        newer(spec)
+        code, text = tree.run(*build)
+        made = os.stat(launcher).st_mtime_ns
+        check(code == 0, f"{tool}: with an import: {text}")
+        for _ in range(2):      # the second time, by the list that the first one wrote
+            with open(imported, "a", encoding="utf-8") as f:
+                f.write("# changed\n")
+            newer(imported)
+            code, text = tree.run(*build)
+            now = os.stat(launcher).st_mtime_ns
+            check(code == 0 and now != made, f"{tool}: what is imported changed, and the launcher is the old one: {text}")
+            made = now
         with open(spec, "a", encoding="utf-8") as f:
             f.write("\nnonsense\n")
         newer(spec)
