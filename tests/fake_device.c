@@ -2,9 +2,9 @@
  * there is no GPU. Linked before the library, it takes the place of tune/device.c.
  *
  * FAKE_DEVICE names the script, a line a candidate: ID time US | crash STAGE | hang STAGE | wrong |
- * mistrusted | refused STAGE, with STAGE load, check or time; '*' is every other candidate. FAKE_NOISE
- * is the relative noise of a sample, FAKE_SLEEP_MS how long one takes, FAKE_SEED the day's luck,
- * FAKE_TRACE a file that gets a line for each sample. */
+ * mistrusted | refused STAGE, with STAGE load, check or time; '*' is every other candidate.
+ * FAKE_NOISE is the relative noise of a sample, FAKE_SLEEP_MS how long one takes, FAKE_SEED the
+ * day's luck, FAKE_TRACE a file that gets a line for each sample. */
 #include <math.h>
 #include <stdlib.h>
 #include <time.h>
@@ -47,7 +47,8 @@ static const char *line_of(const struct fake *f, const char *id)
 static bool says(const char *line, const char *word, const char *stage)
 {
     size_t n = strlen(word);
-    return strncmp(line, word, n) == 0 && (!stage || (line[n] == ' ' && strncmp(line + n + 1, stage, strlen(stage)) == 0));
+    return strncmp(line, word, n) == 0 &&
+           (!stage || (line[n] == ' ' && strncmp(line + n + 1, stage, strlen(stage)) == 0));
 }
 
 static enum run_status play(struct fake *f, const char *id, const char *stage)
@@ -70,7 +71,8 @@ static enum run_status begin(void *self, const struct tune_job *j, uint64_t seed
     return RUN_OK;
 }
 
-static enum run_status load(void *self, int slot, const struct tune_pick *p, const char *plan, size_t n)
+static enum run_status load(void *self, int slot, const struct tune_pick *p, const char *plan,
+                            size_t n)
 {
     struct fake *f = self;
     char hash[65];
@@ -86,7 +88,8 @@ static enum run_status check(void *self, struct arena *a, int slot, struct tune_
     const char *line = line_of(f, f->id[slot]);
     (void)a;
     *out = (struct tune_check){CHECK_PASSED, 0.25, NULL};
-    if (says(line, "wrong", NULL)) *out = (struct tune_check){CHECK_WRONG, 1e9, "output 'y' at [0, 3]"};
+    if (says(line, "wrong", NULL))
+        *out = (struct tune_check){CHECK_WRONG, 1e9, "output 'y' at [0, 3]"};
     if (says(line, "mistrusted", NULL))
         *out = (struct tune_check){CHECK_MISTRUSTED, 0.5, "the bound is as wide as the values"};
     return play(f, f->id[slot], "check");
@@ -133,7 +136,8 @@ static void finish(void *self)
     (void)self;
 }
 
-struct tune_device *tune_device_open(struct session *s, const struct gpu_search *o, tune_judge_fn *judge)
+struct tune_device *tune_device_open(struct session *s, const struct gpu_search *o,
+                                     tune_judge_fn *judge)
 {
     struct fake *f = NEW(s->arena, struct fake);
     const char *path = getenv("FAKE_DEVICE"), *uuid = getenv("FAKE_UUID");
@@ -145,8 +149,16 @@ struct tune_device *tune_device_open(struct session *s, const struct gpu_search 
     f->noise = setting("FAKE_NOISE", 0.01);
     f->sleep_ms = setting("FAKE_SLEEP_MS", 0);
     f->z = (uint64_t)setting("FAKE_SEED", 1) * 977;
-    f->device = (struct tune_device){.self = f, .uuid = uuid ? uuid : "fake", .name = "fake GPU",
-                                     .begin = begin, .load = load, .check = check, .time = run,
-                                     .fresh = fresh, .unload = unload, .why = why, .close = finish};
+    f->device = (struct tune_device){.self = f,
+                                     .uuid = uuid ? uuid : "fake",
+                                     .name = "fake GPU",
+                                     .begin = begin,
+                                     .load = load,
+                                     .check = check,
+                                     .time = run,
+                                     .fresh = fresh,
+                                     .unload = unload,
+                                     .why = why,
+                                     .close = finish};
     return &f->device;
 }

@@ -14,14 +14,15 @@ struct lock_job {
     struct tune_db db;
     struct gpu_search search;
     struct gpu_probe here; /* versions of this machine */
-    words_vec stores; /* folders that the plans are copied to */
+    words_vec stores;      /* folders that the plans are copied to */
 };
 
 static void complain(struct session *s, const struct lock_job *l, const struct tune_job *j,
                      const struct tune_key *k)
 {
-    struct diag *d = diag(s, DIAG_lock_miss, j->ir->span, "graph '%s'%s%s: nothing was tuned for it",
-                          j->graph, *j->variant ? " with " : "", j->variant);
+    struct diag *d = diag(s, DIAG_lock_miss, j->ir->span,
+                          "graph '%s'%s%s: nothing was tuned for it", j->graph,
+                          *j->variant ? " with " : "", j->variant);
     const char *near = tune_db_near(s, &l->db, k);
     if (near) diag_note(s, d, NO_SPAN, "database '%s': %s", l->db.dir, near);
     diag_hint(s, d, "fgc tune %s --db %s, on the machine with the GPU", j->file, l->db.dir);
@@ -35,7 +36,8 @@ static bool lock_one(struct session *s, struct lock_job *l, const struct tune_jo
     struct tune_key k = {.region = j->region,
                          .target = l->t->json,
                          .cudnn = l->here.cudnn_version,
-                         .nvrtc = l->here.lib[LIB_NVRTC].version ? l->here.lib[LIB_NVRTC].version : "",
+                         .nvrtc = l->here.lib[LIB_NVRTC].version ? l->here.lib[LIB_NVRTC].version
+                                                                 : "",
                          .driver = l->here.driver_version,
                          .workspace_limit = r.workspace_limit,
                          .deterministic = r.deterministic};
@@ -84,11 +86,10 @@ static void clear_section(struct session *s, const struct lock_job *l, const job
     char description[65];
     sha256_hex(l->t->json, strlen(l->t->json), description);
     struct lock_target *old = lock_target_find(lock, description);
-    struct lock_target fresh = {.name = plan_target_name(s->arena, l->t),
-                                .cudnn = l->here.cudnn_version,
-                                .nvrtc = l->here.lib[LIB_NVRTC].version
-                                             ? l->here.lib[LIB_NVRTC].version
-                                             : ""};
+    struct lock_target fresh = {
+        .name = plan_target_name(s->arena, l->t),
+        .cudnn = l->here.cudnn_version,
+        .nvrtc = l->here.lib[LIB_NVRTC].version ? l->here.lib[LIB_NVRTC].version : ""};
     memcpy(fresh.description, description, sizeof description);
     bool keeps = old && l->o->graph.n && old->cudnn == fresh.cudnn &&
                  strcmp(old->nvrtc, fresh.nvrtc) == 0;

@@ -46,11 +46,13 @@ static void show(void *data, const struct tune_progress *p)
     v->stage = p->stage;
     if (v->json) {
         fprintf(stderr,
-                "{\"event\": \"progress\", \"job\": %zu, \"jobs\": %zu, \"graph\": \"%s\", \"variant\": "
-                "\"%s\", \"step\": %d, \"stage\": \"%s\", \"done\": %d, \"total\": %d, \"best_us\": %.3f, "
+                "{\"event\": \"progress\", \"job\": %zu, \"jobs\": %zu, \"graph\": \"%s\", "
+                "\"variant\": "
+                "\"%s\", \"step\": %d, \"stage\": \"%s\", \"done\": %d, \"total\": %d, "
+                "\"best_us\": %.3f, "
                 "\"elapsed_s\": %.2f",
-                v->job + 1, v->n_jobs, p->job->graph, p->job->variant, p->job->step, p->stage, p->done,
-                p->total, p->best_us, p->elapsed_s);
+                v->job + 1, v->n_jobs, p->job->graph, p->job->variant, p->job->step, p->stage,
+                p->done, p->total, p->best_us, p->elapsed_s);
         if (p->left_s >= 0) fprintf(stderr, ", \"left_s\": %.1f", p->left_s);
         fprintf(stderr, "}\n");
     } else if (v->line) {
@@ -113,7 +115,8 @@ static bool prepare(struct session *s, const struct options *o, bool build_only,
     if (!dir) return false;
     if (!build_only && !(u->device = tune_device_open(s, search, driver_judge))) {
         if (s->diags.n && o->command == CMD_tune)
-            diag_hint(s, s->diags.at[s->diags.n - 1], "--build-only builds the candidates without a GPU");
+            diag_hint(s, s->diags.at[s->diags.n - 1],
+                      "--build-only builds the candidates without a GPU");
         return false;
     }
     if (!target_load(s, name, search, t) || !gpu_probe(s, search, true, here)) return false;
@@ -141,8 +144,8 @@ static bool prepare(struct session *s, const struct options *o, bool build_only,
     u->exhaustive = o->search && strcmp(o->search, "exhaustive") == 0;
     u->resume = o->resume;
     u->max_candidates = o->max_candidates.given ? (int)o->max_candidates.value
-                        : u->exhaustive             ? MOST_CANDIDATES
-                                                    : 0;
+                        : u->exhaustive         ? MOST_CANDIDATES
+                                                : 0;
     u->budget_s = o->budget.given ? (double)o->budget.value : 0;
     u->parallel = o->jobs.given ? (int)o->jobs.value : cpus > 0 ? (int)cpus : 1;
     u->policy = &race_policy_default;
@@ -157,8 +160,8 @@ static void list_jobs(const jobs_vec *jobs, const struct shard *shard)
     for (size_t i = 0; i < jobs->n; i++) {
         const struct tune_job *j = &jobs->at[i];
         if ((int64_t)i % shard->n != shard->i) continue;
-        printf("%zu %s %s %s %d %.16s\n", i, j->file, j->graph, *j->variant ? j->variant : "-", j->step,
-               j->region_hash);
+        printf("%zu %s %s %s %d %.16s\n", i, j->file, j->graph, *j->variant ? j->variant : "-",
+               j->step, j->region_hash);
     }
 }
 
@@ -184,8 +187,9 @@ static void run_jobs(struct session *s, const struct options *o, const struct tu
         fflush(stdout);
         if (ok && r.winner < 0 && u->device && !r.known && !r.stopped)
             diag(s, DIAG_no_engine, jobs->at[i].ir->span,
-                 "graph '%s'%s%s: of %d candidates none is built, correct and timed", jobs->at[i].graph,
-                 *jobs->at[i].variant ? " with " : "", jobs->at[i].variant, r.listed);
+                 "graph '%s'%s%s: of %d candidates none is built, correct and timed",
+                 jobs->at[i].graph, *jobs->at[i].variant ? " with " : "", jobs->at[i].variant,
+                 r.listed);
         if (s->n_errors) diag_flush(s, stderr);
     }
     if (stop) {

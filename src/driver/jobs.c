@@ -51,7 +51,8 @@ const char *driver_db(struct session *s, const struct options *o)
     if ((!cache || *cache != '/') && home && *home == '/')
         cache = arena_printf(s->arena, "%s/.cache", home);
     if (!cache || *cache != '/') {
-        diag(s, DIAG_usage, NO_SPAN, "--db DIR is needed: there is neither FGC_DB nor a home folder");
+        diag(s, DIAG_usage, NO_SPAN,
+             "--db DIR is needed: there is neither FGC_DB nor a home folder");
         return NULL;
     }
     if (o->command != CMD_lock) { /* the last folder is made by who writes into it */
@@ -80,7 +81,8 @@ char *driver_entry_plan(struct session *s, const struct options *o, const struct
 {
     struct gpu_search search = driver_search(o);
     if (strcmp(e->tree, j->tree) == 0) {
-        char *bytes = tune_plan_get(s, arena_printf(s->arena, "%s/plans", db->dir), e->pick.plan, n);
+        char *bytes = tune_plan_get(s, arena_printf(s->arena, "%s/plans", db->dir), e->pick.plan,
+                                    n);
         if (bytes) return bytes;
     }
     struct build_request r = driver_request(o, t, j, &search);
@@ -93,10 +95,11 @@ char *driver_entry_plan(struct session *s, const struct options *o, const struct
         *n = got.candidates.at[0].plan_bytes;
         return (char *)got.candidates.at[0].plan;
     }
-    struct diag *d = diag(s, DIAG_lock_miss, j->ir->span,
-                          "graph '%s'%s%s: the plan that was tuned is not there, and its engine %" PRId64
-                          " cannot be built here",
-                          j->graph, *j->variant ? " with " : "", j->variant, e->pick.engine);
+    struct diag *d = diag(
+        s, DIAG_lock_miss, j->ir->span,
+        "graph '%s'%s%s: the plan that was tuned is not there, and its engine %" PRId64
+        " cannot be built here",
+        j->graph, *j->variant ? " with " : "", j->variant, e->pick.engine);
     const struct candidate *k = got.candidates.n ? &got.candidates.at[0] : NULL;
     if (k) diag_note(s, d, NO_SPAN, "%s", k->reasons.n ? k->reasons.at[0] : k->status);
     diag_hint(s, d, "tune it again, as it is written now");

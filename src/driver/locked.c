@@ -18,11 +18,11 @@ static const struct lock_plan *find(struct session *s, const struct target *t,
 {
     if (!lt) {
         struct diag *d = miss(
-            s, j, arena_printf(s->arena, "'%s.lock' has no section for target '%s'", j->file,
-                               t->name));
+            s, j,
+            arena_printf(s->arena, "'%s.lock' has no section for target '%s'", j->file, t->name));
         for (size_t i = 0; i < lock->targets.n; i++)
-            diag_note(s, d, NO_SPAN, "it has one for %s, cuDNN %" PRId64,
-                      lock->targets.at[i].name, lock->targets.at[i].cudnn);
+            diag_note(s, d, NO_SPAN, "it has one for %s, cuDNN %" PRId64, lock->targets.at[i].name,
+                      lock->targets.at[i].cudnn);
         return NULL;
     }
     const struct lock_plan *p = lock_plan_find(lt, j->graph, j->variant, j->step);
@@ -30,13 +30,15 @@ static const struct lock_plan *find(struct session *s, const struct target *t,
         struct diag *d = miss(s, j, arena_printf(s->arena, "'%s.lock' does not have it", j->file));
         diag_hint(s, d, "fgc lock %s --db DIR adds what was tuned", j->file);
     } else if (strcmp(p->region, j->region_hash) != 0) {
-        struct diag *d = miss(s, j, "it is not the graph that was locked: what it computes, or its "
-                                    "shapes, layouts or types, were changed since");
+        struct diag *d = miss(s, j,
+                              "it is not the graph that was locked: what it computes, or its "
+                              "shapes, layouts or types, were changed since");
         diag_hint(s, d, "tune it and lock it again");
         return NULL;
     } else if (strcmp(p->tree, j->tree) != 0) {
-        struct diag *d = miss(s, j, "it was written in another order since it was locked, and a plan "
-                                    "has the order in it");
+        struct diag *d = miss(s, j,
+                              "it was written in another order since it was locked, and a plan "
+                              "has the order in it");
         diag_hint(s, d, "fgc lock %s --db DIR locks it as it is now", j->file);
         return NULL;
     }
@@ -139,10 +141,9 @@ bool locked_build(struct session *s, const struct options *o, const struct targe
     char *bytes = find_bytes(s, o, path, p, &tried, &n);
     if (!bytes) bytes = rebuild(s, o, t, &j, p, &n, &why);
     if (!bytes) {
-        struct diag *d = miss(s, &j, arena_printf(s->arena, "its plan %s is not there",
-                                                  p->pick.plan));
-        for (size_t i = 0; i < tried.n; i++)
-            diag_note(s, d, NO_SPAN, "not in '%s'", tried.at[i]);
+        struct diag *d = miss(s, &j,
+                              arena_printf(s->arena, "its plan %s is not there", p->pick.plan));
+        for (size_t i = 0; i < tried.n; i++) diag_note(s, d, NO_SPAN, "not in '%s'", tried.at[i]);
         diag_note(s, d, NO_SPAN, "%s", why);
         diag_hint(s, d, "fgc lock --vendor copies the plans to '%s.plans'", path);
         return false;

@@ -1,7 +1,7 @@
 /* bars: which engines a graph and its options rule out.
  *
- * Invariant: the rule is here alone; the helper applies it to what cuDNN lists, the parent to what a
- * lock or a database names. */
+ * Invariant: the rule is here alone; the helper applies it to what cuDNN lists, the parent to what
+ * a lock or a database names. */
 #include "gpu/gpu.h"
 
 /* True when a conv or matmul reads f32 operands, which tensor cores would round to TF32. */

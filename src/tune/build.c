@@ -1,7 +1,7 @@
 /* build: plans of the candidates, several helpers at once.
  *
- * Invariant: a candidate whose engine ends or blocks its helper is out and nothing else is; a plan is
- * in the database's folder before the log says that it was built. */
+ * Invariant: a candidate whose engine ends or blocks its helper is out and nothing else is; a plan
+ * is in the database's folder before the log says that it was built. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ struct pool {
     size_t next;
     int done, total;
     double start_s;
-    bool failed;      /* the log or the database cannot be written, or there is no cuDNN */
+    bool failed; /* the log or the database cannot be written, or there is no cuDNN */
 };
 
 /* The helper's answer for one candidate, in an arena of the thread. */
@@ -26,7 +26,8 @@ struct answer {
     const char *world; /* nothing can be built at all */
 };
 
-static struct answer ask(const struct search *h, const struct tune_candidate *c, struct session *own)
+static struct answer ask(const struct search *h, const struct tune_candidate *c,
+                         struct session *own)
 {
     struct answer a = {.ok = false};
     struct build_request r = h->request;
@@ -37,8 +38,10 @@ static struct answer ask(const struct search *h, const struct tune_candidate *c,
     a.ok = gpu_build(own, own->arena, &r, &a.got) && a.got.candidates.n;
     if (a.ok || !own->diags.n) return a;
     const struct diag *d = own->diags.at[0];
-    if (d->id != DIAG_helper) a.world = d->text;
-    else a.died = d->text;
+    if (d->id != DIAG_helper)
+        a.world = d->text;
+    else
+        a.died = d->text;
     a.hung = a.died && strstr(d->text, "not done after");
     return a;
 }
@@ -116,8 +119,8 @@ static bool to_build(const struct tune_candidate *c)
     return !c->status && !c->pick.plan[0];
 }
 
-/* Where there is a budget, half of it is for building when timing comes after. The first in order of
- * evidence are begun whatever the time. */
+/* Where there is a budget, half of it is for building when timing comes after. The first in order
+ * of evidence are begun whatever the time. */
 static bool out_of_time(const struct pool *p, size_t i)
 {
     double share = p->h->u->device ? 0.5 : 1;

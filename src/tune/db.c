@@ -3,7 +3,8 @@
  * Invariant: a reader sees whole files or none, whoever writes at the same time and wherever a
  * writer stops: a file is written under a name that no reader looks at, synced, and renamed (NFS
  * keeps both promises). An entry is written after the plan that it names. What a reader takes is in
- * the one form that the writer has, carries its own checksum, and its key is equal in every part. */
+ * the one form that the writer has, carries its own checksum, and its key is equal in every part.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -241,7 +242,8 @@ static void warn(struct session *s, const char *path, const char *why)
     diag_hint(s, d, "it may be removed; tuning again writes it anew");
 }
 
-/* A file of the database in the arena. NULL when it is not there; a warning when it cannot be read. */
+/* A file of the database in the arena. NULL when it is not there; a warning when it cannot be read.
+ */
 static char *read_file(struct session *s, const char *path, size_t *n)
 {
     struct stat st;

@@ -30,7 +30,8 @@ bool log_open(struct session *s, const struct tune_setup *u, const struct tune_r
 bool log_line(struct session *s, const struct tune_log *l, json_t *j);
 bool log_sync(struct session *s, const struct tune_log *l);
 
-/* ---- the stages of a search ------------------------------------------------------------------- */
+/* ---- the stages of a search -------------------------------------------------------------------
+ */
 
 struct search {
     struct session *s;
@@ -39,9 +40,9 @@ struct search {
     struct tune_report *r;
     struct tune_log log;
     struct build_request request;
-    const char *plans;      /* folder */
+    const char *plans; /* folder */
     int64_t start_ms;
-    int incumbent;          /* index, -1: the database had none */
+    int incumbent; /* index, -1: the database had none */
 };
 const char *pick_id(struct arena *a, const struct tune_pick *p);
 struct tune_candidate *candidate_find(const struct tune_report *r, const char *id, int *index);

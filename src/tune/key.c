@@ -99,7 +99,8 @@ static void put_op(struct canon *c, const struct op *op, struct buf *out)
     buf_puts(out, "\n");
 }
 
-/* Everything that `last` needs, operands before results. A chain may be 100,000 long: no recursion. */
+/* Everything that `last` needs, operands before results. A chain may be 100,000 long: no recursion.
+ */
 static void put_ops(struct canon *c, const struct op *last, const struct op **stack,
                     struct buf *out)
 {
@@ -186,9 +187,9 @@ char *tune_region(struct arena *a, const struct graph *g)
 
 json_t *key_json(const struct tune_key *k, bool build)
 {
-    json_t *j = json_pack("{s:i, s:s, s:s, s:I, s:s, s:I, s:b}", "lowering", TUNE_LOWERING, "region",
-                          k->region, "target", k->target, "cudnn", (json_int_t)k->cudnn, "nvrtc",
-                          k->nvrtc, "workspace_limit",
+    json_t *j = json_pack("{s:i, s:s, s:s, s:I, s:s, s:I, s:b}", "lowering", TUNE_LOWERING,
+                          "region", k->region, "target", k->target, "cudnn", (json_int_t)k->cudnn,
+                          "nvrtc", k->nvrtc, "workspace_limit",
                           (json_int_t)(k->workspace_limit < 0 ? -1 : k->workspace_limit),
                           "deterministic", k->deterministic);
     if (!build) {

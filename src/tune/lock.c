@@ -45,12 +45,13 @@ static void print_plan(const struct lock_plan *p, struct buf *out)
 
 void lock_print(const struct tune_lock *l, struct buf *out)
 {
-    buf_printf(out,
-               "fg-lock %d\n"
-               "# Written by 'fgc lock'; it belongs beside the specification, under version control.\n"
-               "# A plan's time: median, 95 %% interval, and the median of the heuristics' first\n"
-               "# choice, in microseconds.\n",
-               LOCK_FORMAT);
+    buf_printf(
+        out,
+        "fg-lock %d\n"
+        "# Written by 'fgc lock'; it belongs beside the specification, under version control.\n"
+        "# A plan's time: median, 95 %% interval, and the median of the heuristics' first\n"
+        "# choice, in microseconds.\n",
+        LOCK_FORMAT);
     for (size_t i = 0; i < l->targets.n; i++) {
         const struct lock_target *t = &l->targets.at[i];
         buf_printf(out, "\ntarget %s %s cudnn %" PRId64 " nvrtc %s driver %" PRId64 "\n", t->name,
@@ -68,8 +69,8 @@ struct word {
 struct reader {
     struct session *s;
     const struct source *src;
-    size_t at;                    /* of the next line */
-    struct word word[MAX_WORDS];  /* of the line that was read */
+    size_t at;                   /* of the next line */
+    struct word word[MAX_WORDS]; /* of the line that was read */
     int n;
     struct span line;
     bool ok;
@@ -123,8 +124,9 @@ static bool expect(struct reader *r, const char *key, int least, int most)
         return false;
     }
     if (r->n - 1 < least || r->n - 1 > most) {
-        complain(r, r->line, arena_printf(r->s->arena, "'%s' with %d words where %d%s are due", key,
-                                          r->n - 1, least, most > least ? " or more" : ""));
+        complain(r, r->line,
+                 arena_printf(r->s->arena, "'%s' with %d words where %d%s are due", key, r->n - 1,
+                              least, most > least ? " or more" : ""));
         return false;
     }
     return true;
@@ -136,8 +138,9 @@ static int64_t number(struct reader *r, const struct word *w, const char *text, 
     errno = 0;
     long long v = strtoll(text, &end, 10);
     if (end != text && !*end && !errno && v >= least) return v;
-    complain(r, w->span, arena_printf(r->s->arena, "'%s' is not a whole number from %" PRId64 " on",
-                                      w->text, least));
+    complain(r, w->span,
+             arena_printf(r->s->arena, "'%s' is not a whole number from %" PRId64 " on", w->text,
+                          least));
     return 0;
 }
 
@@ -277,7 +280,8 @@ bool lock_read_if_any(struct session *s, const char *path, struct tune_lock *out
                                 : lock_read(s, path, out);
 }
 
-/* ---- looking up ------------------------------------------------------------------------------- */
+/* ---- looking up -------------------------------------------------------------------------------
+ */
 
 struct lock_target *lock_target_find(const struct tune_lock *l, const char *description)
 {
@@ -301,8 +305,8 @@ const char *lock_barred(struct arena *a, const struct lock_plan *p, int64_t work
                         const struct engine_bars *bars)
 {
     if (workspace_limit >= 0 && p->pick.workspace_bytes > workspace_limit)
-        return arena_printf(a, "it needs %" PRId64
-                               " bytes of workspace, above the limit of %" PRId64 " bytes",
-                            p->pick.workspace_bytes, workspace_limit);
+        return arena_printf(
+            a, "it needs %" PRId64 " bytes of workspace, above the limit of %" PRId64 " bytes",
+            p->pick.workspace_bytes, workspace_limit);
     return gpu_barred(bars, &p->pick.numerical, &p->pick.behavior);
 }

@@ -33,7 +33,8 @@ bool log_line(struct session *s, const struct tune_log *l, json_t *j)
     bool ok = put == (ssize_t)b.n && (l->lazy || fsync(l->fd) == 0);
     if (put >= 0 && put < (ssize_t)b.n) errno = ENOSPC;
     int saved = errno;
-    if (!ok && before >= 0) (void)!ftruncate(l->fd, before); /* no half line for the next to follow */
+    if (!ok && before >= 0)
+        (void)!ftruncate(l->fd, before); /* no half line for the next to follow */
     errno = saved;
     buf_fini(&b);
     return ok || refuse(s, l->path);
@@ -99,7 +100,8 @@ bool log_open(struct session *s, const struct tune_setup *u, const struct tune_r
         replay(text, n, see, data);
         return true;
     }
-    return log_line(s, out, json_pack("{s:s, s:s, s:s, s:s, s:I}", "did", "start", "graph",
-                                      r->job->graph, "variant", r->job->variant, "region",
-                                      r->job->region_hash, "time", (json_int_t)time(NULL)));
+    return log_line(s, out,
+                    json_pack("{s:s, s:s, s:s, s:s, s:I}", "did", "start", "graph", r->job->graph,
+                              "variant", r->job->variant, "region", r->job->region_hash, "time",
+                              (json_int_t)time(NULL)));
 }

@@ -1,10 +1,10 @@
 /* race: successive halving with a cut-off, then finals on fresh data.
  *
  * Every round times each racer once, in an order drawn by the seed, so that what changes with time
- * (clocks, heat) meets all alike. A racer that is hopeless after one sample goes; after each rung of
- * rounds the slower half goes; what is left meets on fresh data, with the incumbent running twice a
- * round: how far it is from itself is what counts as equal. Invariant: a function of the recorded
- * times and the seed alone, so that a race can be replayed. */
+ * (clocks, heat) meets all alike. A racer that is hopeless after one sample goes; after each rung
+ * of rounds the slower half goes; what is left meets on fresh data, with the incumbent running
+ * twice a round: how far it is from itself is what counts as equal. Invariant: a function of the
+ * recorded times and the seed alone, so that a race can be replayed. */
 #include <stdlib.h>
 
 #include "tune/tune.h"
@@ -235,7 +235,8 @@ void race_refreshed(struct race *r)
     r->order.n = r->at = 0;
 }
 
-/* ---- the verdict ------------------------------------------------------------------------------ */
+/* ---- the verdict ------------------------------------------------------------------------------
+ */
 
 static double away(struct interval i)
 {
@@ -264,8 +265,8 @@ static bool was_final(const struct race *r, int i)
 
 struct race_result race_result(const struct race *r)
 {
-    struct race_result out = {.winner = -1, .noise = r->policy.min_gain, .against = {1, 1},
-                              .again = {1, 1}};
+    struct race_result out = {
+        .winner = -1, .noise = r->policy.min_gain, .against = {1, 1}, .again = {1, 1}};
     int best = -1;
     double best_us = 0;
     for (int i = 0; i < r->n; i++) {
@@ -289,7 +290,8 @@ struct race_result race_result(const struct race *r)
             out.kept = true;
         }
     }
-    /* Of several that beat the incumbent alike, the one with the best evidence: the same tomorrow. */
+    /* Of several that beat the incumbent alike, the one with the best evidence: the same tomorrow.
+     */
     for (int i = 0; !out.kept && i < best; i++)
         if (i != r->incumbent && was_final(r, i) && ratio(r, i, best).high <= 1 + out.noise &&
             (!was_final(r, r->incumbent) || ratio(r, i, r->incumbent).high < 1 - out.noise)) {

@@ -200,8 +200,8 @@ bool tune_run(struct session *s, const struct tune_setup *u, const struct tune_j
 
 int tune_device_lock(struct session *s, const char *uuid, bool *busy)
 {
-    /* A name that all of a machine's users find. Another user's file in a sticky folder may be opened but
-     * not created over, so opening comes first. */
+    /* A name that all of a machine's users find. Another user's file in a sticky folder may be
+     * opened but not created over, so opening comes first. */
     const char *path = arena_printf(s->arena, "/tmp/fgc-gpu-%s.lock", uuid);
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0 && errno == ENOENT) {

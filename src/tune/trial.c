@@ -1,7 +1,7 @@
 /* trial: the built candidates on the device: each loaded and checked alone, then the race.
  *
- * Invariant: what was not found correct is never timed; a candidate that ends or blocks the device's
- * process is out, and the others are loaded again. */
+ * Invariant: what was not found correct is never timed; a candidate that ends or blocks the
+ * device's process is out, and the others are loaded again. */
 #include <math.h>
 #include <stdlib.h>
 #include <time.h>
@@ -46,7 +46,10 @@ static bool fared(struct trial *t, struct tune_candidate *c, enum run_status sta
     }
     if (status != RUN_REFUSED) /* the process is a new one, and empty */
         memset(t->loaded, 0, t->h->r->candidates.n);
-    put_out(t, c, status == RUN_REFUSED ? "refused" : status == RUN_CRASH ? "crash" : "hang",
+    put_out(t, c,
+            status == RUN_REFUSED ? "refused"
+            : status == RUN_CRASH ? "crash"
+                                  : "hang",
             t->d->why(t->d->self));
     return false;
 }
@@ -57,7 +60,8 @@ static void unload(struct trial *t, int i)
     t->loaded[i] = false;
 }
 
-/* Room for one more on the device: what was at work longest ago goes, and is loaded again when it is due. */
+/* Room for one more on the device: what was at work longest ago goes, and is loaded again when it
+ * is due. */
 static void make_room(struct trial *t, int64_t workspace)
 {
     for (;;) {
@@ -146,7 +150,8 @@ static void keep_screen(struct trial *t, int k)
     const struct racer *x = &t->race.racer[k];
     if (x->screen.n > c->screen.n) {
         c->screen.n = 0;
-        for (size_t i = 0; i < x->screen.n; i++) vec_push(t->h->s->arena, &c->screen, x->screen.at[i]);
+        for (size_t i = 0; i < x->screen.n; i++)
+            vec_push(t->h->s->arena, &c->screen, x->screen.at[i]);
         log_times(t, "screened", c->id, c->screen.at, c->screen.n);
     }
     if (x->out && !c->status) {
@@ -282,7 +287,8 @@ static int hold_device(struct search *h)
 {
     int fd;
     bool busy;
-    while ((fd = tune_device_lock(h->s, h->u->device->uuid, &busy)) < 0 && busy && !search_stopped(h)) {
+    while ((fd = tune_device_lock(h->s, h->u->device->uuid, &busy)) < 0 && busy &&
+           !search_stopped(h)) {
         struct timespec t = {0, 200 * 1000 * 1000};
         search_progress(h, "wait", 0, 0, -1);
         nanosleep(&t, NULL);

@@ -19,16 +19,16 @@
 
 /* The region's canonical text: types, dims, strides, alignments, operators with their attributes,
  * constants, which scalars and optional results exist; no name, no place, no uid. Independent of
- * the order of inputs and of independent statements (where outputs have equal types and formulas, as
- * far as 120 orders of them tell). `g` has gone through the passes. */
+ * the order of inputs and of independent statements (where outputs have equal types and formulas,
+ * as far as 120 orders of them tell). `g` has gone through the passes. */
 char *tune_region(struct arena *a, const struct graph *g);
 
 struct tune_key {
-    const char *region; /* canonical text */
-    const char *target; /* normalised description */
-    int64_t cudnn;      /* 91900 */
-    const char *nvrtc;  /* "13.0"; "" when there is none */
-    int64_t driver;     /* 13000; 0: not known, see tune_db_get */
+    const char *region;      /* canonical text */
+    const char *target;      /* normalised description */
+    int64_t cudnn;           /* 91900 */
+    const char *nvrtc;       /* "13.0"; "" when there is none */
+    int64_t driver;          /* 13000; 0: not known, see tune_db_get */
     int64_t workspace_limit; /* bytes; < 0: none */
     bool deterministic;
 };
@@ -50,10 +50,10 @@ struct tune_pick {
     knobs_vec knobs;
     words_vec numerical, behavior;
     int64_t workspace_bytes;
-    char plan[65];      /* SHA-256 of cuDNN's plan, normalised; "" when not built */
+    char plan[65]; /* SHA-256 of cuDNN's plan, normalised; "" when not built */
     int64_t plan_bytes;
 };
-struct tune_figures { /* microseconds a run; 0: not measured */
+struct tune_figures {         /* microseconds a run; 0: not measured */
     double median, low, high; /* low, high: 95 % interval of the median */
     double first;             /* median of the heuristics' first choice, in the same rounds */
 };
@@ -61,8 +61,8 @@ struct tune_entry {
     struct tune_key key;
     struct tune_pick pick;
     struct tune_figures figures;
-    const char *tree;   /* SHA-256 of the descriptor tree that the plan was built from */
-    const char *search; /* "heuristic" or "exhaustive" */
+    const char *tree;      /* SHA-256 of the descriptor tree that the plan was built from */
+    const char *search;    /* "heuristic" or "exhaustive" */
     int64_t listed, timed; /* candidates */
 };
 /* Makes the folders when `create`. False with a diagnostic. */
@@ -89,10 +89,10 @@ struct tune_job {
     const char *file;
     const char *graph, *variant; /* variant: "" for none */
     int step;
-    const struct graph *ir;       /* as the language means it */
-    const struct graph *lowered;  /* after the passes */
+    const struct graph *ir;      /* as the language means it */
+    const struct graph *lowered; /* after the passes */
     const struct desc_graph *desc;
-    const char *region;           /* tune_region's text */
+    const char *region; /* tune_region's text */
     char region_hash[65], tree[65];
     bool allow_tf32;
 };
@@ -159,19 +159,19 @@ struct interval stats_median_interval(const double *x, size_t n, uint64_t seed);
 struct interval stats_ratio_interval(const double *x, const double *y, size_t n, uint64_t seed);
 /* Of positive numbers. */
 double stats_geomean(const double *x, size_t n);
-/* True when the clock of some sample is more than 3 % below the highest: the GPU slowed itself. Unknown
- * clocks are 0 and count for nothing. */
+/* True when the clock of some sample is more than 3 % below the highest: the GPU slowed itself.
+ * Unknown clocks are 0 and count for nothing. */
 bool stats_throttled(const double *mhz, size_t n, struct interval *range);
 
 /* ---- race: who is timed next, and who wins -------------------------------------------------- */
 
 struct race_policy {
-    double cutoff;     /* a first sample above cutoff times the best is hopeless */
-    int rung_samples;  /* rounds before a half is dropped */
-    int finalists;     /* who are timed anew on fresh data, besides incumbent and default */
+    double cutoff;    /* a first sample above cutoff times the best is hopeless */
+    int rung_samples; /* rounds before a half is dropped */
+    int finalists;    /* who are timed anew on fresh data, besides incumbent and default */
     int final_rounds, max_rounds;
-    double spread;     /* the finals end when the medians are known this well (half width, relative) */
-    double min_gain;   /* never less than this counts as faster */
+    double spread; /* the finals end when the medians are known this well (half width, relative) */
+    double min_gain; /* never less than this counts as faster */
     uint64_t seed;
 };
 extern const struct race_policy race_policy_default;
@@ -188,14 +188,14 @@ struct race {
     struct racer *racer;
     int n, incumbent, first;
     enum race_phase phase;
-    VEC(int) order;      /* of this round; the incumbent twice in the finals */
-    size_t at;           /* next in order */
-    int round;           /* of the phase */
-    bool again;          /* the racer that is due is the incumbent's second run of the round */
+    VEC(int) order;       /* of this round; the incumbent twice in the finals */
+    size_t at;            /* next in order */
+    int round;            /* of the phase */
+    bool again;           /* the racer that is due is the incumbent's second run of the round */
     VEC(double) again_us; /* the incumbent's second runs: what "equal" looks like */
     VEC(double) mhz;
-    double best_us;      /* smallest median so far */
-    bool hurry;          /* the budget is spent: no more rungs */
+    double best_us; /* smallest median so far */
+    bool hurry;     /* the budget is spent: no more rungs */
 };
 /* n racers, none out; `out` and `screen` may be filled from a log before the first race_next. */
 void race_init(struct arena *a, struct race *r, int n, int incumbent, const struct race_policy *p);
@@ -207,9 +207,9 @@ void race_record(struct race *r, double us, double mhz);
 void race_drop(struct race *r, int racer, const char *why);
 void race_refreshed(struct race *r);
 struct race_result {
-    int winner;             /* -1: nobody was timed */
-    bool kept;              /* the incumbent stays: nothing beat it by more than the noise */
-    double noise;           /* relative: what the incumbent differs from itself, at least min_gain */
+    int winner;   /* -1: nobody was timed */
+    bool kept;    /* the incumbent stays: nothing beat it by more than the noise */
+    double noise; /* relative: what the incumbent differs from itself, at least min_gain */
     struct interval against; /* winner's over first choice's time */
     struct interval again;   /* the incumbent's over its own */
     bool throttled;
@@ -267,14 +267,16 @@ struct tune_device {
     const char *(*why)(void *self); /* of the last status that was not RUN_OK */
     void (*close)(void *self);
 };
-/* Judges the outputs of a job that lie in `bytes`, by value id of its ir, as the interface lays them out: of
- * a room that this one does not see. */
-typedef void tune_judge_fn(struct session *s, struct arena *a, const struct tune_job *j, void *const *bytes,
-                           uint64_t seed, struct tune_check *out);
+/* Judges the outputs of a job that lie in `bytes`, by value id of its ir, as the interface lays
+ * them out: of a room that this one does not see. */
+typedef void tune_judge_fn(struct session *s, struct arena *a, const struct tune_job *j,
+                           void *const *bytes, uint64_t seed, struct tune_check *out);
 /* This machine's GPU. NULL with a diagnostic when there is none. */
-struct tune_device *tune_device_open(struct session *s, const struct gpu_search *o, tune_judge_fn *judge);
+struct tune_device *tune_device_open(struct session *s, const struct gpu_search *o,
+                                     tune_judge_fn *judge);
 
-/* ---- search ----------------------------------------------------------------------------------- */
+/* ---- search -----------------------------------------------------------------------------------
+ */
 
 struct tune_candidate {
     const char *id;   /* "41:2=5,13=1": engine and knobs */
@@ -284,7 +286,7 @@ struct tune_candidate {
     const char *status; /* NULL: as good as its times; else why it is out: cuDNN's status, "notes",
                          * "workspace", "crash", "timeout", "mismatch", "same", "wrong", "hang",
                          * "mistrusted", "hopeless", "slower", "not built" */
-    const char *reason;  /* in words, or NULL */
+    const char *reason; /* in words, or NULL */
     double build_ms;
     bool checked;
     struct tune_check check;
@@ -298,17 +300,17 @@ struct tune_progress {
 };
 struct tune_setup {
     struct tune_db db;
-    struct tune_key key;              /* all but the region */
-    const struct target *target;      /* what plans are built for */
+    struct tune_key key;         /* all but the region */
+    const struct target *target; /* what plans are built for */
     const struct gpu_search *search;
-    struct tune_device *device;       /* NULL: build only */
+    struct tune_device *device; /* NULL: build only */
     bool exhaustive, resume;
-    int max_candidates;               /* 0: no limit */
-    double budget_s;                  /* for one region; 0: none */
-    int parallel;                     /* helpers that build at once */
-    int time_limit_s;                 /* for one build; 0: the room's own */
+    int max_candidates; /* 0: no limit */
+    double budget_s;    /* for one region; 0: none */
+    int parallel;       /* helpers that build at once */
+    int time_limit_s;   /* for one build; 0: the room's own */
     const struct race_policy *policy;
-    const volatile int *stop;         /* not 0: end soon, keeping what is done */
+    const volatile int *stop; /* not 0: end soon, keeping what is done */
     /* plan_matches, of a room above */
     bool (*matches)(const char *plan, size_t n, const struct desc_graph *g, struct buf *why);
     void (*progress)(void *data, const struct tune_progress *p);
@@ -319,14 +321,14 @@ struct tune_report {
     const struct tune_setup *setup;
     char key[65], build_key[65];
     VEC(struct tune_candidate) candidates; /* in order of evidence */
-    int winner, first; /* indices; -1: none */
+    int winner, first;                     /* indices; -1: none */
     struct race_result race;
     struct tune_figures figures;
     int listed, built, timed;
-    bool cut;          /* max_candidates left some out */
-    bool stopped;      /* by a signal */
-    bool hurried;      /* by the budget */
-    bool known;        /* --resume: the database had it already, nothing was done */
+    bool cut;     /* max_candidates left some out */
+    bool stopped; /* by a signal */
+    bool hurried; /* by the budget */
+    bool known;   /* --resume: the database had it already, nothing was done */
     double seconds;
 };
 /* Lists, builds, checks and times the candidates of a job, and writes the winner into the database.
@@ -338,7 +340,8 @@ bool tune_run(struct session *s, const struct tune_setup *u, const struct tune_j
  * *busy when another process has it, else with a diagnostic. */
 int tune_device_lock(struct session *s, const char *uuid, bool *busy);
 
-/* ---- work ------------------------------------------------------------------------------------- */
+/* ---- work -------------------------------------------------------------------------------------
+ */
 
 struct tune_work {
     double flops; /* of the anchors, two a multiply-add; a causal mask counts its pairs */

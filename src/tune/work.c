@@ -1,8 +1,8 @@
 /* work: how much a graph computes and moves, and how fast its target could be at best.
  *
- * Ceilings are what was measured, not what is printed on the box: one H200, random data (bf16 and f16
- * 8192^3 matmul 790 TFLOP/s; fp8 1,264, four fifths of the nominal 1,580; copy 4.3 TB/s read and
- * written). */
+ * Ceilings are what was measured, not what is printed on the box: one H200, random data (bf16 and
+ * f16 8192^3 matmul 790 TFLOP/s; fp8 1,264, four fifths of the nominal 1,580; copy 4.3 TB/s read
+ * and written). */
 #include "tune/tune.h"
 
 struct ceiling {
@@ -25,7 +25,8 @@ static double matmul_flops(const struct op *op)
     return 2 * elements(op->out[0]) * (double)a->dim[a->rank - 1];
 }
 
-/* Every output element sums over the filter's own channels and window: w is [K, C / groups, ...]. */
+/* Every output element sums over the filter's own channels and window: w is [K, C / groups, ...].
+ */
 static double conv_flops(const struct op *op)
 {
     const struct value *w = op->in[1];
@@ -41,8 +42,7 @@ static double sdpa_flops(const struct op *op)
     int mask = op_attr_index(op->id, "mask");
     if (mask >= 0 && op->attr[mask].i == MASK_causal && sq <= skv)
         pairs = sq * (skv - sq) + sq * (sq + 1) / 2;
-    return 2 * heads * pairs *
-           ((double)q->dim[q->rank - 1] + (double)v->dim[v->rank - 1]);
+    return 2 * heads * pairs * ((double)q->dim[q->rank - 1] + (double)v->dim[v->rank - 1]);
 }
 
 struct tune_work tune_work_of(const struct graph *g)

@@ -114,7 +114,8 @@ static void test_strict(void **state)
             /* a note may be any word, and the last target's header may stand for more targets */
             if (k == 2 && (!strncmp(line, "  numerical", 11) || !strncmp(line, "  behavior", 10)))
                 continue;
-            if (k == 0 && !strncmp(line, "target sm80", 11)) continue; /* twice the same plan: below */
+            if (k == 0 && !strncmp(line, "target sm80", 11))
+                continue; /* twice the same plan: below */
             s->diags.n = s->n_errors = 0;
             if (read_text(s, changed[k], &out)) fail_msg("case %zu of '%.*s' is taken", k, n, line);
             assert_int_equal(s->diags.n, 1);

@@ -218,8 +218,10 @@ static void test_resumed(void **state)
     for (int k = 0; k < 3; k++) assert_int_equal(race_next(&r, &most), 5), race_record(&r, 99, 0);
     while (r.phase != RACE_DONE) {
         int i = race_next(&r, &most);
-        if (i >= 0) race_record(&r, t.us[i], 0);
-        else if (r.phase == RACE_FRESH) race_refreshed(&r);
+        if (i >= 0)
+            race_record(&r, t.us[i], 0);
+        else if (r.phase == RACE_FRESH)
+            race_refreshed(&r);
         assert_int_not_equal(i, 3);
     }
     assert_int_equal(race_result(&r).winner, 2);
@@ -239,11 +241,14 @@ static void test_space(void **state)
     assert_int_equal(all.n, n);
     assert_int_equal(all.at[0].knobs.n, 0);
     for (size_t i = 0; i < all.n; i++) {
-        for (size_t k = 0; k < i; k++) assert_false(knobs_equal(&all.at[i].knobs, &all.at[k].knobs));
+        for (size_t k = 0; k < i; k++)
+            assert_false(knobs_equal(&all.at[i].knobs, &all.at[k].knobs));
         for (size_t k = 0; k < all.at[i].knobs.n; k++) {
             struct knob x = all.at[i].knobs.at[k];
-            if (x.type == 17) assert_true(x.value >= 1 && x.value <= 128 && !(x.value & (x.value - 1)));
-            else assert_in_range(x.value, 0, 13);
+            if (x.type == 17)
+                assert_true(x.value >= 1 && x.value <= 128 && !(x.value & (x.value - 1)));
+            else
+                assert_in_range(x.value, 0, 13);
         }
     }
     space_of_engine(a, &e, 10, &few);

@@ -1,7 +1,7 @@
 /* test_tune: keys and the database.
  *
- * Invariant: a key differs where a plan or its speed may differ, and only there; whatever happens to
- * the files of a database, a reader gets what a writer wrote whole, or nothing. */
+ * Invariant: a key differs where a plan or its speed may differ, and only there; whatever happens
+ * to the files of a database, a reader gets what a writer wrote whole, or nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -65,21 +65,20 @@ static struct tune_key key_of(struct session *s, const char *text)
                              .workspace_limit = -1};
 }
 
-static const char linear[] =
-    "fg 1\n"
-    "graph g() {\n"
-    "    input  a : bf16[64, 64]\n"
-    "    input  b : bf16[64, 64]\n"
-    "    input  c : f32[1, 64]\n"
-    "    scalar s : f32 = 1.0\n"
-    "    output y : bf16[64, 64]\n"
-    "    output z : f32[1, 1]\n"
-    "    acc = matmul(a, b)\n"
-    "    t = relu(s * acc + c)\n"
-    "    u = abs(acc)\n"
-    "    y = t\n"
-    "    z = reduce(u, mode=max, axes=all)\n"
-    "}\n";
+static const char linear[] = "fg 1\n"
+                             "graph g() {\n"
+                             "    input  a : bf16[64, 64]\n"
+                             "    input  b : bf16[64, 64]\n"
+                             "    input  c : f32[1, 64]\n"
+                             "    scalar s : f32 = 1.0\n"
+                             "    output y : bf16[64, 64]\n"
+                             "    output z : f32[1, 1]\n"
+                             "    acc = matmul(a, b)\n"
+                             "    t = relu(s * acc + c)\n"
+                             "    u = abs(acc)\n"
+                             "    y = t\n"
+                             "    z = reduce(u, mode=max, axes=all)\n"
+                             "}\n";
 
 /* `linear` with one piece of text replaced. */
 static char *with(struct session *s, const char *text, const char *from, const char *to)
@@ -95,37 +94,37 @@ static void test_key_changes(void **state)
     static const char *const changes[][2] = {
         {"a : bf16[64, 64]", "a : bf16[64, 64] strides(128, 1)"}, /* strides */
         {"a : bf16[64, 64]", "a : bf16[64, 64] col_major"},
-        {"a : bf16[64, 64]", "a : bf16[64, 64] align(2)"},        /* alignment */
+        {"a : bf16[64, 64]", "a : bf16[64, 64] align(2)"}, /* alignment */
         {"a : bf16[64, 64]\n    input  b : bf16", "a : f16[64, 64]\n    input  b : f16"},
-        {"c : f32[1, 64]", "c : bf16[1, 64]"},                    /* element types */
+        {"c : f32[1, 64]", "c : bf16[1, 64]"}, /* element types */
         {"y : bf16[64, 64]", "y : f16[64, 64]"},
         {"y : bf16[64, 64]", "y : bf16[64, 64] col_major"},
-        {"a : bf16[64, 64]", "a : bf16[128, 64]"},                /* dims: with y below */
-        {"s * acc", "acc"},                                       /* a scalar's presence */
-        {"s * acc", "0.5 * acc"},                                 /* by value, or a constant */
-        {"relu(", "sigmoid("},                                    /* operators and attributes */
+        {"a : bf16[64, 64]", "a : bf16[128, 64]"}, /* dims: with y below */
+        {"s * acc", "acc"},                        /* a scalar's presence */
+        {"s * acc", "0.5 * acc"},                  /* by value, or a constant */
+        {"relu(", "sigmoid("},                     /* operators and attributes */
         {"mode=max", "mode=add"},
         {"+ c", "- c"},
-        {"u = abs(acc)", "u = abs(t)"},                           /* who reads what */
+        {"u = abs(acc)", "u = abs(t)"}, /* who reads what */
     };
     const char *before = region_of(s, linear);
     for (size_t i = 0; i < COUNT_OF(changes); i++) {
         char *text = with(s, linear, changes[i][0], changes[i][1]);
         if (strstr(text, "bf16[128, 64]")) text = with(s, text, "y : bf16[64", "y : bf16[128");
-        if (strcmp(before, region_of(s, text)) == 0) fail_msg("'%s' changes nothing", changes[i][1]);
+        if (strcmp(before, region_of(s, text)) == 0)
+            fail_msg("'%s' changes nothing", changes[i][1]);
     }
     /* constants, and the same operand once or twice */
     assert_string_not_equal(region_of(s, with(s, linear, "s * acc", "0.5 * acc")),
                             region_of(s, with(s, linear, "s * acc", "0.25 * acc")));
 }
 
-static const char attention[] =
-    "fg 1\n"
-    "graph g() {\n"
-    "    input  q, k, v : bf16[2, 4, 128, 64] order(0, 2, 1, 3)\n"
-    "    output o : bf16[2, 4, 128, 64]\n"
-    "    o = sdpa(q, k, v, mask=causal, scale=0.125)\n"
-    "}\n";
+static const char attention[] = "fg 1\n"
+                                "graph g() {\n"
+                                "    input  q, k, v : bf16[2, 4, 128, 64] order(0, 2, 1, 3)\n"
+                                "    output o : bf16[2, 4, 128, 64]\n"
+                                "    o = sdpa(q, k, v, mask=causal, scale=0.125)\n"
+                                "}\n";
 
 /* The layouts, types, masks and scales that a cache of attention plans was caught mixing up. */
 static void test_key_of_attention(void **state)
@@ -188,9 +187,9 @@ static void test_key_ties(void **state)
     char *region[4];
     int orders[4][3] = {{0, 1, 2}, {2, 1, 0}, {1, 2, 0}, {0, 1, 3}};
     for (int i = 0; i < 4; i++)
-        region[i] = arena_strdup(
-            s->arena, region_of(s, arena_printf(s->arena, text, f[orders[i][0]], f[orders[i][1]],
-                                                f[orders[i][2]])));
+        region[i] = arena_strdup(s->arena,
+                                 region_of(s, arena_printf(s->arena, text, f[orders[i][0]],
+                                                           f[orders[i][1]], f[orders[i][2]])));
     assert_string_equal(region[0], region[1]);
     assert_string_equal(region[0], region[2]);
     assert_string_not_equal(region[0], region[3]);
@@ -202,12 +201,12 @@ static void test_key_parts(void **state)
     struct tune_key k = key_of(s, linear), other;
     char name[65], again[65];
     tune_key_name(&k, name);
-#define DIFFERS(member, value)                              \
-    do {                                                    \
-        other = k;                                          \
-        other.member = value;                               \
-        tune_key_name(&other, again);                       \
-        assert_string_not_equal(name, again);               \
+#define DIFFERS(member, value)                \
+    do {                                      \
+        other = k;                            \
+        other.member = value;                 \
+        tune_key_name(&other, again);         \
+        assert_string_not_equal(name, again); \
     } while (0)
     DIFFERS(cudnn, 91800);
     DIFFERS(nvrtc, "12.9");
@@ -252,7 +251,8 @@ static void test_key_of_equal_gpus(void **state)
     json_decref(j);
 }
 
-/* ---- the database ----------------------------------------------------------------------------- */
+/* ---- the database -----------------------------------------------------------------------------
+ */
 
 static struct tune_entry entry_of(struct session *s, const struct tune_key *k)
 {
@@ -464,7 +464,8 @@ static void test_log_on_full_disk(void **state)
         small = (struct rlimit){most, before.rlim_max};
         setrlimit(RLIMIT_FSIZE, &small);
         for (int i = 0; i < 3; i++)
-            written += log_line(s, &log, json_pack("{s:s, s:i}", "did", "built at this length", "i", i));
+            written += log_line(s, &log,
+                                json_pack("{s:s, s:i}", "did", "built at this length", "i", i));
     }
     setrlimit(RLIMIT_FSIZE, &before);
     signal(SIGXFSZ, handler);
@@ -481,7 +482,8 @@ static void test_log_on_full_disk(void **state)
     s->diags.n = s->n_errors = 0;
 }
 
-/* ---- many writers ------------------------------------------------------------------------------ */
+/* ---- many writers ------------------------------------------------------------------------------
+ */
 
 /* One of several processes that write the same few entries and plans, and read each other's. */
 static int write_for(const char *dir, int seed, double seconds)
