@@ -15,7 +15,8 @@ import zipfile
 
 FGC = os.path.abspath(os.environ.get("FGC", "./fgc"))
 TOP = os.path.abspath(os.environ.get("srcdir", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")))
-TOLD = {"NO_COLOR", "TMPDIR", "HOME", "XDG_CACHE_HOME"}     # read, and of no matter to what is built
+# Read, and of no matter to what is built.
+TOLD = {"NO_COLOR", "TMPDIR", "HOME", "XDG_CACHE_HOME", "FGC_TEST_FAULT"}
 GOOD = """fg 1
 
 graph g() {
