@@ -172,6 +172,7 @@ static void run_jobs(struct session *s, const struct options *o, const struct tu
                      .line = o->progress ? strcmp(o->progress, "line") == 0 : isatty(STDERR_FILENO),
                      .n_jobs = jobs->n};
     struct tune_setup own = *u;
+    FILE *to = o->command == CMD_tune ? stdout : stderr; /* a plan may go to standard output */
     own.data = &v;
     for (size_t i = 0; i < jobs->n && !stop; i++) {
         if ((int64_t)i % shard->n != shard->i) continue;
@@ -183,7 +184,7 @@ static void run_jobs(struct session *s, const struct options *o, const struct tu
         r.setup = u;
         if (v.line) fprintf(stderr, "\r\033[K");
         if (ok) vec_push(s->arena, reports, r);
-        if (ok && !o->json && !o->quiet) tune_report_print(&r, stdout);
+        if (ok && !o->json && !o->quiet) tune_report_print(&r, to);
         fflush(stdout);
         if (ok && r.winner < 0 && u->device && !r.known && !r.stopped)
             diag(s, DIAG_no_engine, jobs->at[i].ir->span,

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tune/internal.h"
@@ -191,13 +192,39 @@ static bool make_folder(struct session *s, const char *path)
     return false;
 }
 
+/* Removes what writers that were killed left under names that nobody reads, a day later:
+ * "HASH.XXXXXX", "HASH.json.XXXXXX". */
+static void sweep(struct session *s, const char *dir)
+{
+    DIR *d = opendir(dir);
+    for (struct dirent *f; d && (f = readdir(d));) {
+        char name[65];
+        struct stat st;
+        size_t n = strlen(f->d_name);
+        snprintf(name, sizeof name, "%.64s", f->d_name);
+        bool left = n >= 71 && is_sha256(name) && f->d_name[n - 7] == '.' &&
+                    (n == 71 || (n == 76 && strncmp(f->d_name + 64, ".json", 5) == 0));
+        if (!left) continue;
+        const char *path = arena_printf(s->arena, "%s/%s", dir, f->d_name);
+        if (lstat(path, &st) == 0 && S_ISREG(st.st_mode) && time(NULL) - st.st_mtime > 24 * 3600)
+            unlink(path);
+    }
+    if (d) closedir(d);
+}
+
 bool tune_db_open(struct session *s, const char *dir, bool create, struct tune_db *out)
 {
     struct stat st;
     out->dir = dir;
-    if (create)
-        return make_folder(s, dir) && make_folder(s, arena_printf(s->arena, "%s/plans", dir)) &&
-               make_folder(s, arena_printf(s->arena, "%s/logs", dir));
+    if (create) {
+        const char *plans = arena_printf(s->arena, "%s/plans", dir);
+        if (!make_folder(s, dir) || !make_folder(s, plans) ||
+            !make_folder(s, arena_printf(s->arena, "%s/logs", dir)))
+            return false;
+        sweep(s, dir);
+        sweep(s, plans);
+        return true;
+    }
     if (stat(dir, &st) == 0 && S_ISDIR(st.st_mode)) return true;
     diag(s, DIAG_file, NO_SPAN, "cannot read the database '%s': %s", dir,
          errno ? strerror(errno) : strerror(ENOTDIR));

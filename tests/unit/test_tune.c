@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -399,6 +400,32 @@ static void test_plans(void **state)
     assert_int_equal(warnings(s), 0);
 }
 
+/* Names of writers that were killed go a day later; of those at work, and of anything else, none.
+ */
+static void test_sweep(void **state)
+{
+    struct session *s = *state;
+    struct tune_db db;
+    char hash[65];
+    sha256_hex("x", 1, hash);
+    assert_true(tune_db_open(s, folder(s), true, &db));
+    const char *names[] = {"/%s.json.aBcDeF", "/plans/%s.aBcDeF", "/%s.json.new123",
+                           "/plans/%s",       "/%s.json",         "/plans/notes.aBcDeF"};
+    char *path[COUNT_OF(names)];
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        const char *percent = strchr(names[i], '%');
+        path[i] = percent ? arena_printf(s->arena, "%s%.*s%s%s", db.dir, (int)(percent - names[i]),
+                                         names[i], hash, percent + 2)
+                          : arena_printf(s->arena, "%s%s", db.dir, names[i]);
+        put_text(path[i], "x", 1);
+        struct timespec old[2] = {{time(NULL) - 90000, 0}, {time(NULL) - 90000, 0}};
+        if (i != 2) assert_int_equal(utimensat(AT_FDCWD, path[i], old, 0), 0);
+    }
+    assert_true(tune_db_open(s, db.dir, true, &db));
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        assert_int_equal(access(path[i], F_OK), i < 2 ? -1 : 0);
+}
+
 /* A disk that is full in the middle of a write: the old entry stands, nothing else is left. */
 static void test_disk_full(void **state)
 {
@@ -571,6 +598,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_round_trip, setup, teardown),
         cmocka_unit_test_setup_teardown(test_damage, setup, teardown),
         cmocka_unit_test_setup_teardown(test_plans, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_sweep, setup, teardown),
         cmocka_unit_test_setup_teardown(test_disk_full, setup, teardown),
         cmocka_unit_test_setup_teardown(test_log_on_full_disk, setup, teardown),
         cmocka_unit_test_setup_teardown(test_many_writers, setup, teardown),
