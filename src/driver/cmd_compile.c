@@ -72,15 +72,16 @@ static bool dump_graph(struct session *s, const char *stage, const struct graph 
         ir_print(g, out);
         return true;
     }
-    if (strcmp(stage, "desc") == 0) {
-        struct compiled c = {0};
-        if (!pipeline_lower(s, g, &c)) return false;
-        desc_print(c.desc, out);
-        return true;
+    graphs_vec regions = {0};
+    bool is_desc = strcmp(stage, "desc") == 0;
+    if (!pass_regions(s, g, is_desc ? NULL : stage, &regions)) return false;
+    if (!is_desc) pass_print_regions(&regions, out);
+    for (size_t r = 0; is_desc && r < regions.n; r++) {
+        struct desc_graph *desc = desc_lower(s, regions.at[r]);
+        if (!desc) return false;
+        desc_print(desc, out);
     }
-    struct graph *after = pass_run(s, g, stage);
-    if (after) ir_print(after, out);
-    return after != NULL;
+    return true;
 }
 
 static bool is_stage(const char *stage)

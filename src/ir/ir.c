@@ -40,7 +40,7 @@ struct value *ir_const(struct arena *a, struct graph *g, enum dtype type, double
 struct op *ir_op(struct arena *a, struct graph *g, enum op_id id)
 {
     struct op *op = NEW(a, struct op);
-    op->index = (int)g->ops.n;
+    op->index = op->made = (int)g->ops.n;
     op->id = id;
     int n = op_n_attrs(id);
     if (n > 0) op->attr = NEW_N(a, struct attr, n);

@@ -45,10 +45,12 @@ struct promise {
     const char *name;
     struct span span;       /* the call */
     int number;             /* from 1, in the order of the calls */
+    int anchor;             /* `made` of the conv or matmul whose kernel it must be in */
 };
 
 struct op {
     int index;              /* position in graph->ops */
+    int made;               /* its index when it was made; copies and sorting keep it */
     enum op_id id;
     struct value *in[MAX_OPERANDS];  /* n = ops[id].n_in */
     struct value *out[MAX_RESULTS];  /* NULL: skipped optional result */

@@ -8,6 +8,10 @@ bool pass_simplify(struct session *s, struct graph *g);
 bool pass_partition(struct session *s, struct graph *g);
 bool pass_redescribe(struct session *s, struct graph *g);
 
+/* Which region each op is in (by op index; below 0: of rank 0, in every region that reads it), and
+ * how many there are; false with a diagnostic when an epilogue's promise cannot be kept. */
+bool pass_assign_regions(struct session *s, const struct graph *g, int **region, size_t *n);
+
 /* What hangs together through results, and with `by_inputs` through shared inputs too (then no
  * value of rank 1 and more is in two components). */
 struct component {

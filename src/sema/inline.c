@@ -194,7 +194,9 @@ struct cell inline_call(struct sema *m, struct sym *fn, const struct arguments *
     m->call = call;
     if (is_epilogue) {
         m->promise = NEW(m->a, struct promise);
-        *m->promise = (struct promise){item->name.text, args->callee.span, ++m->n_promises};
+        *m->promise = (struct promise){item->name.text, args->callee.span, ++m->n_promises, -1};
+        const struct op *by = given[0].kind == CELL_TENSOR ? given[0].v->producer : NULL;
+        if (by) m->promise->anchor = by->promise ? by->promise->anchor : by->made;
     }
     m->depth++;
     struct cell c = POISON;

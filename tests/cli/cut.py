@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""Where a graph is cut, an epilogue stays in the kernel that makes its first argument, or is refused at its line;
+a residual from an earlier kernel is no reason to refuse. `-d desc` lowers every step. Compiling several steps is
+refused with what stands in the way, and writes nothing. Environment: FGC."""
+import os
+import subprocess
+import sys
+import tempfile
+
+FGC = os.path.abspath(os.environ.get("FGC", "./fgc"))
+HEAD = """fg 1
+
+epilogue both(acc, other) {
+    return acc + other
+}
+
+epilogue rows(acc) {
+    return acc - reduce(acc, mode=max, axes=[2])
+}
+
+epilogue twice(acc, other) {
+    return relu(acc |> both(other))
+}
+
+graph g() {
+    input  x : bf16[1, 16, 16]
+    input  w : bf16[1, 16, 16]
+    output y : f32[1, 16, 16]
+
+"""
+# body, steps when it is cut, what is said when it is not
+CASES = [
+    ("a = matmul(x, w)\n    b = matmul(w, x)\n    y = a |> both(b)", 0, "reads what a later kernel makes"),
+    ("a = matmul(x, w)\n    b = matmul(w, x)\n    y = b |> both(a)", 2, None),
+    ("a = matmul(x, w)\n    b = matmul(w, x)\n    y = a |> twice(b)", 0, "reads what a later kernel makes"),
+    ("a = matmul(x, w)\n    b = matmul(w, x)\n    y = b |> twice(exp(a))", 2, None),
+    ("h : bf16 = matmul(x, w) |> rows()\n    y = matmul(h, w)", 0, "reads the result of a reduction"),
+    ("h : bf16 = matmul(x, w) |> both(pow(x, 2.0))\n    y = matmul(h, w)", 0, "gives NaN for bases below 0"),
+    ("h : bf16 = matmul(x, w)\n    y = matmul(h, w) |> both(h)", 2, None),
+]
+
+
+def fgc(folder, *args):
+    return subprocess.run([FGC, *args, "g.fg"], cwd=folder, capture_output=True, text=True, timeout=120)
+
+
+def try_case(folder, body, steps, said):
+    text = HEAD + "    " + body + "\n}\n"
+    with open(os.path.join(folder, "g.fg"), "w") as f:
+        f.write(text)
+    cut, lowered = fgc(folder, "-d", "partition"), fgc(folder, "-d", "desc")
+    if said:
+        call = "acc |> both" if "twice" in body else "|>"  # the innermost call, not the one that leads to it
+        line = 1 + next(i for i, x in enumerate(text.split("\n")) if call in x and (call != "|>" or i > 13))
+        ok = cut.returncode == 1 and f"g.fg:{line}:" in cut.stderr and "[broken-promise]" in cut.stderr
+        return ok and said in cut.stderr and not cut.stdout
+    ok = cut.returncode == 0 and cut.stdout.count("# step ") == steps
+    ok = ok and lowered.returncode == 0 and lowered.stdout.count('"operations"') == steps
+    built = fgc(folder, "-o", "g.plan")
+    return ok and built.returncode == 1 and "not supported yet" in built.stderr and os.listdir(folder) == ["g.fg"]
+
+
+def main():
+    failed = 0
+    for body, steps, said in CASES:
+        with tempfile.TemporaryDirectory() as folder:
+            if not try_case(folder, body, steps, said):
+                failed += 1
+                print("not as it should be:", body, "\n", fgc(folder, "-d", "partition"))
+    print(f"{len(CASES) - failed} of {len(CASES)} cuts are right")
+    return failed > 0
+
+
+sys.exit(main())
