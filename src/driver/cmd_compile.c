@@ -75,8 +75,8 @@ static bool dump_graph(struct session *s, const char *stage, const struct graph 
     graphs_vec regions = {0};
     bool is_desc = strcmp(stage, "desc") == 0;
     if (!pass_regions(s, g, is_desc ? NULL : stage, &regions)) return false;
-    if (!is_desc) pass_print_regions(&regions, out);
-    for (size_t r = 0; is_desc && r < regions.n; r++) {
+    if (!is_desc) return pass_print_regions(s, g, &regions, out);
+    for (size_t r = 0; r < regions.n; r++) {
         struct desc_graph *desc = desc_lower(s, regions.at[r]);
         if (!desc) return false;
         desc_print(desc, out);

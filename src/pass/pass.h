@@ -28,8 +28,22 @@ typedef VEC(struct graph *) graphs_vec;
  * in which they can run, a value under one uid in all of them, what crosses a cut an output of one
  * and an input of others. False when a pass refused. */
 bool pass_regions(struct session *s, const struct graph *g, const char *last, graphs_vec *out);
-/* Each region as ir_print writes it, below "# step" lines that say what crosses to later ones,
- * with its bytes, where there are several. */
-void pass_print_regions(const graphs_vec *all, struct buf *out);
+/* What crosses a cut and is no output of the graph: it lies in the workspace. */
+enum { TEMPORARY_ALIGN = 256 }; /* bytes; what the launcher asks of the workspace */
+struct temporary {
+    const struct value *value; /* as the step that makes it has it */
+    int64_t offset, bytes;
+    int first, last;           /* the steps that make it and that read it last */
+};
+typedef VEC(struct temporary) temporaries_vec;
+/* Lays the temporaries of g's regions out, in the order in which they are made; *total is the bytes
+ * up to the end of the last. Those that are not live in one step share memory. False with a
+ * diagnostic beyond 63 bits. */
+bool pass_place(struct session *s, const struct graph *g, const graphs_vec *steps,
+                temporaries_vec *out, int64_t *total);
+/* Each region as ir_print writes it; where there are several, below "#" lines that say what it
+ * stores, with bytes and offset, and which steps read it. False where pass_place is. */
+bool pass_print_regions(struct session *s, const struct graph *g, const graphs_vec *steps,
+                        struct buf *out);
 
 #endif

@@ -54,20 +54,46 @@ def try_case(folder, body, steps, said):
         line = 1 + next(i for i, x in enumerate(text.split("\n")) if call in x and (call != "|>" or i > 13))
         ok = cut.returncode == 1 and f"g.fg:{line}:" in cut.stderr and "[broken-promise]" in cut.stderr
         return ok and said in cut.stderr and not cut.stdout
-    ok = cut.returncode == 0 and cut.stdout.count("# step ") == steps
+    ok = cut.returncode == 0 and cut.stdout.count("\n# step ") == steps
     ok = ok and lowered.returncode == 0 and lowered.stdout.count('"operations"') == steps
     built = fgc(folder, "-o", "g.plan")
     return ok and built.returncode == 1 and "not supported yet" in built.stderr and os.listdir(folder) == ["g.fg"]
 
 
+# Three values of 2^62 bytes, of which two are live at once.
+LARGE = """fg 1
+
+graph g() {
+    input  x : bf16[1, 1073741824, 16]
+    input  w : bf16[1, 16, 1073741824]
+    output y : bf16[1, 1073741824, 1073741824]
+
+    a = matmul(x, w)
+    b = relu(matmul(x, w))
+    y = matmul(x, w) + a * b
+}
+"""
+
+
+def too_large(folder):
+    with open(os.path.join(folder, "g.fg"), "w") as f:
+        f.write(LARGE)
+    said = fgc(folder, "-d", "partition")
+    return said.returncode == 1 and "g.fg:3:7: error:" in said.stderr and "[too-large]" in said.stderr and not said.stdout
+
+
 def main():
     failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        if not too_large(folder):
+            failed += 1
+            print("offsets beyond 63 bits:", fgc(folder, "-d", "partition"))
     for body, steps, said in CASES:
         with tempfile.TemporaryDirectory() as folder:
             if not try_case(folder, body, steps, said):
                 failed += 1
                 print("not as it should be:", body, "\n", fgc(folder, "-d", "partition"))
-    print(f"{len(CASES) - failed} of {len(CASES)} cuts are right")
+    print(f"{len(CASES) + 1 - failed} of {len(CASES) + 1} cuts are right")
     return failed > 0
 
 

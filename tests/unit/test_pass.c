@@ -136,6 +136,26 @@ static void same_outputs(const char *file, const struct graph *before, const str
     }
 }
 
+/* Temporaries lie inside of the workspace, aligned, and none on another that is live with it. */
+static void check_places(struct session *s, const struct graph *g, const graphs_vec *steps)
+{
+    temporaries_vec all = {0};
+    int64_t total;
+    assert_true(pass_place(s, g, steps, &all, &total));
+    for (size_t k = 0; k < all.n; k++) {
+        const struct temporary *t = &all.at[k];
+        assert_true(t->bytes > 0 && t->offset >= 0 && t->offset + t->bytes <= total);
+        assert_int_equal(t->offset % TEMPORARY_ALIGN, 0);
+        assert_true(t->first < t->last);
+        for (size_t j = 0; j < k; j++) {
+            const struct temporary *u = &all.at[j];
+            bool live = t->first <= u->last && u->first <= t->last;
+            bool apart = t->offset + t->bytes <= u->offset || u->offset + u->bytes <= t->offset;
+            assert_true(!live || apart);
+        }
+    }
+}
+
 /* Runs the steps in order on memory by uid, and compares the whole graph's outputs. */
 static void check_steps(struct session *s, const char *file, const struct graph *g,
                         const graphs_vec *steps, const struct memory *inputs,
@@ -190,6 +210,7 @@ static void check_graph(struct session *s, const char *file, const struct graph 
         if (!ok) diag_flush(s, stderr);
         if (!ok) fail_msg("%s: graph %s is refused by %s", file, g->name, passes[p].name);
         if (regions.n > 1) {
+            check_places(s, g, &regions);
             check_steps(s, file, g, &regions, inputs, &x);
             continue;
         }
