@@ -397,8 +397,15 @@ def one_corner(machine, built, corner, sizes):
 def families(machine, pool):
     """Every graph of tests/compile: all operator families and forms, random inputs, the reference's bounds."""
     for path in sorted(glob.glob(os.path.join(TOP, "tests", "compile", "*.fg"))):
-        if not os.path.exists(path[:-3] + ".err"):
+        if not os.path.exists(path[:-3] + ".err") and not path.endswith("gradients.fg"):
             pool.submit(guard, one_family, machine, path)
+
+
+def operators(machine, pool):
+    """The example of every operator, tests/ops, and gradients behind matmul and conv."""
+    paths = glob.glob(os.path.join(TOP, "tests", "ops", "*.fg")) + [os.path.join(TOP, "tests", "compile", "gradients.fg")]
+    for path in sorted(paths):
+        pool.submit(guard, one_family, machine, path)
 
 
 def one_family(machine, path):
@@ -507,7 +514,8 @@ def main():
             guard(check_expected, machine, dict(e.split("=", 1) for e in args.expect), args.out)
             guard(check_other_driver, machine)
         for piece, f in (("columns", one_column_operands), ("layouts", ambiguous_layouts), ("alignment", misaligned), ("padding", asymmetric_padding),
-                         ("tf32", no_tf32), ("causal", causal_corners), ("python", python_caller), ("families", families)):
+                         ("tf32", no_tf32), ("causal", causal_corners), ("python", python_caller), ("families", families),
+                         ("operators", operators)):
             if wanted(piece):
                 guard(f, machine, pool)
         pool.shutdown(wait=True)
