@@ -24,9 +24,11 @@ extern const size_t n_passes;
 struct graph *pass_run(struct session *s, const struct graph *g, const char *last);
 
 typedef VEC(struct graph *) graphs_vec;
+enum { MAX_REGIONS = 64 }; /* of one graph: what a plan holds of steps */
 /* The same, with the graph cut into one graph a kernel where one kernel cannot hold it: in an order
  * in which they can run, a value under one uid in all of them, what crosses a cut an output of one
- * and an input of others. False when a pass refused. */
+ * and an input of others. False when a pass refused, and
+ * beyond MAX_REGIONS. */
 bool pass_regions(struct session *s, const struct graph *g, const char *last, graphs_vec *out);
 /* What crosses a cut and is no output of the graph: it lies in the workspace. */
 enum { TEMPORARY_ALIGN = 256 }; /* bytes; what the launcher asks of the workspace */

@@ -116,6 +116,13 @@ bool pass_regions(struct session *s, const struct graph *g, const char *last, gr
     size_t n;
     int64_t next = 1;
     if (!pass_assign_regions(s, whole, &region, &n)) return false;
+    if (n > MAX_REGIONS) {
+        diag(s, DIAG_too_large, g->span,
+             "graph '%s' is cut into %zu kernels; at most %d can follow "
+             "each other",
+             g->name, n, MAX_REGIONS);
+        return false;
+    }
     store_crossing(whole, region);
     for (size_t k = 0; k < whole->values.n; k++)
         if (whole->values.at[k]->uid >= next) next = whole->values.at[k]->uid + 1;

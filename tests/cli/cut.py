@@ -82,9 +82,30 @@ def too_large(folder):
     return said.returncode == 1 and "g.fg:3:7: error:" in said.stderr and "[too-large]" in said.stderr and not said.stdout
 
 
+def chain(n):
+    """n matmuls, each of the one before."""
+    lines = [f"    h{i} : bf16 = matmul({f'h{i - 1}' if i else 'x'}, w)" for i in range(n - 1)]
+    head = "fg 1\n\ngraph g() {\n    input  x, w : bf16[1, 16, 16]\n    output y : bf16[1, 16, 16]\n\n"
+    return head + "\n".join(lines) + f"\n    y = matmul(h{n - 2}, w)\n}}\n"
+
+
+def limited(folder):
+    """64 kernels can follow each other; 65 and 10,000 are refused at once."""
+    for n, good in ((64, True), (65, False), (10000, False)):
+        with open(os.path.join(folder, "g.fg"), "w") as f:
+            f.write(chain(n))
+        said = fgc(folder, "-d", "partition")
+        if (said.returncode == 0) != good or (f"cut into {n} kernels" in said.stderr) == good:
+            return False
+    return True
+
+
 def main():
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
+        if not limited(folder):
+            failed += 1
+            print("64 kernels:", fgc(folder, "-d", "partition").stderr[:500])
         if not too_large(folder):
             failed += 1
             print("offsets beyond 63 bits:", fgc(folder, "-d", "partition"))
@@ -93,7 +114,7 @@ def main():
             if not try_case(folder, body, steps, said):
                 failed += 1
                 print("not as it should be:", body, "\n", fgc(folder, "-d", "partition"))
-    print(f"{len(CASES) + 1 - failed} of {len(CASES) + 1} cuts are right")
+    print(f"{len(CASES) + 2 - failed} of {len(CASES) + 2} cuts are right")
     return failed > 0
 
 
