@@ -138,6 +138,8 @@ struct place {
 /* ---- session ----------------------------------------------------------------------------- */
 
 struct diag;
+/* How diagnostics are written: for people, one JSON object a line, or one SARIF document at the end. */
+enum diag_form { DIAG_FORM_text, DIAG_FORM_json, DIAG_FORM_sarif };
 /* All of one run's shared state. No globals anywhere else. */
 struct session {
     struct arena *arena; /* lives as long as the session */
@@ -146,9 +148,11 @@ struct session {
     VEC(struct diag *) diags;
     size_t n_errors, n_warnings;
     unsigned classes; /* of errors so far: 1 input, 2 usage, 4 world */
-    bool diags_full;  /* more than 20 errors: what follows is dropped */
+    bool diags_full;  /* more than 20 errors: what follows is dropped, up to the next flush */
     bool werror;
     bool colour;
+    enum diag_form form;
+    VEC(struct diag *) kept; /* flushed, for the document at the end */
 };
 struct session *session_new(void);
 void session_free(struct session *s);
@@ -182,6 +186,8 @@ struct diag_note {
     struct span span; /* NO_SPAN: a note without a place */
     const char *text;
     bool is_hint;
+    struct span fix_at; /* a hint's: putting `fix` in place of these bytes mends the error */
+    const char *fix;    /* NULL: advice only */
 };
 struct diag {
     enum diag_id id;
@@ -205,6 +211,13 @@ struct diag *diag(struct session *s, enum diag_id id, struct span at, const char
 void diag_note(struct session *s, struct diag *d, struct span at, const char *fmt, ...)
     PRINTF_LIKE(4, 5);
 void diag_hint(struct session *s, struct diag *d, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* A hint that is certain and can be applied by a machine: the bytes of `at` become `with`. */
+void diag_fix(struct session *s, struct diag *d, struct span at, const char *with, const char *fmt,
+              ...) PRINTF_LIKE(5, 6);
+/* "did you mean 'word'?", with the fix, unless `word` is NULL. */
+void diag_did_you_mean(struct session *s, struct diag *d, struct span at, const char *word);
+/* As it is printed, with '-' for '_'. */
+const char *diag_name(struct arena *a, enum diag_id id);
 /* Prints all recorded so far in the order of their places, with carets, and forgets them.
  *   model.fg:8:11: error: message [id]
  *       8 |     y = conv(x, w) |> nosuch(b)
@@ -212,6 +225,11 @@ void diag_hint(struct session *s, struct diag *d, const char *fmt, ...) PRINTF_L
  *   model.fg:3:5: note: ...
  *   hint: ... */
 void diag_flush(struct session *s, FILE *to);
+/* The last flush: also writes the document, where one is asked for. `command` is what repeats the
+ * run, or NULL. */
+void diag_finish(struct session *s, FILE *to, const char *command);
+/* The text of one diagnostic, without colour. */
+void diag_render(const struct session *s, const struct diag *d, struct buf *out);
 /* 0 when no error was recorded, else 1, 2 or 3 by the class of the gravest (input before usage
  * before world). Survives diag_flush. */
 int session_exit_status(const struct session *s);
@@ -240,6 +258,10 @@ bool base64_decode(struct arena *a, const char *text, size_t len, unsigned char 
  * reads back. */
 struct json_t;
 void json_print(const struct json_t *v, struct buf *out);
+/* A string; what is no UTF-8 in it loses its bytes beyond ASCII. */
+struct json_t *json_utf8(const char *text);
+/* A path as a URI spells it: relative paths stay relative. */
+void path_to_uri(const char *path, struct buf *out);
 
 /* A text file carried inside the program; a table of them (tools/embed) ends with a NULL name. */
 struct embedded {

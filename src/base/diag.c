@@ -1,8 +1,8 @@
 /* diag: records what is to be said and prints it at its place.
  *
- * Invariant: at most 20 errors a run; of two errors at one offset only the first is kept. A dropped
- * diagnostic is still a valid object, so that notes can be hung on it. */
-#include "base/base.h"
+ * Invariant: at most 20 errors between two flushes; of two errors at one offset only the first is
+ * kept. A dropped diagnostic is still a valid object, so that notes can be hung on it. */
+#include "base/diag.h"
 
 #include <stdlib.h>
 
@@ -13,6 +13,13 @@ const struct diag_info diag_infos[N_DIAGS] = {
 #include "base/diag.def"
 #undef DIAG
 };
+
+static size_t n_shown(const struct session *s)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->diags.n; i++) n += s->diags.at[i]->severity == SEV_ERROR;
+    return n;
+}
 
 static bool repeats(const struct session *s, struct span at)
 {
@@ -43,11 +50,11 @@ struct diag *diag(struct session *s, enum diag_id id, struct span at, const char
                        : diag_infos[id].klass == DIAG_USAGE ? 2
                                                             : 4;
         s->classes |= bit;
-        if (s->n_errors >= MAX_ERRORS) {
+        s->n_errors++;
+        if (s->diags_full || n_shown(s) >= MAX_ERRORS) {
             s->diags_full = true;
             return d;
         }
-        s->n_errors++;
     } else if (s->diags_full) {
         return d;
     }
@@ -61,7 +68,7 @@ static void add_note(struct session *s, struct diag *d, struct span at, bool hin
 {
     char text[2048];
     vsnprintf(text, sizeof text, fmt, args);
-    struct diag_note n = {at, arena_strdup(s->arena, text), hint};
+    struct diag_note n = {.span = at, .text = arena_strdup(s->arena, text), .is_hint = hint};
     vec_push(s->arena, &d->notes, n);
 }
 
@@ -79,6 +86,30 @@ void diag_hint(struct session *s, struct diag *d, const char *fmt, ...)
     va_start(args, fmt);
     add_note(s, d, NO_SPAN, true, fmt, args);
     va_end(args);
+}
+
+void diag_fix(struct session *s, struct diag *d, struct span at, const char *with, const char *fmt,
+              ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    add_note(s, d, NO_SPAN, true, fmt, args);
+    va_end(args);
+    d->notes.at[d->notes.n - 1].fix_at = at;
+    d->notes.at[d->notes.n - 1].fix = arena_strdup(s->arena, with);
+}
+
+void diag_did_you_mean(struct session *s, struct diag *d, struct span at, const char *word)
+{
+    if (word) diag_fix(s, d, at, word, "did you mean '%s'?", word);
+}
+
+const char *diag_name(struct arena *a, enum diag_id id)
+{
+    char *name = arena_strdup(a, diag_infos[id].id);
+    for (char *p = name; *p; p++)
+        if (*p == '_') *p = '-';
+    return name;
 }
 
 static size_t line_end(const struct source *src, size_t from)
@@ -180,9 +211,22 @@ static void print_one(const struct session *s, const struct diag *d, FILE *to)
     }
 }
 
-void diag_flush(struct session *s, FILE *to)
+void diag_render(const struct session *s, const struct diag *d, struct buf *out)
 {
-    /* Insertion sort by place: nearly sorted already, and stable. What has no place comes last. */
+    struct session plain = *s;
+    char *text = NULL;
+    size_t n = 0;
+    plain.colour = false;
+    FILE *to = open_memstream(&text, &n);
+    if (!to) return;
+    print_one(&plain, d, to);
+    if (fclose(to) == 0) buf_put(out, text, n);
+    free(text);
+}
+
+/* Insertion sort by place: nearly sorted already, and stable. What has no place comes last. */
+static void sort(struct session *s)
+{
     for (size_t i = 1; i < s->diags.n; i++)
         for (size_t k = i; k > 0; k--) {
             struct diag *a = s->diags.at[k - 1], *b = s->diags.at[k];
@@ -192,13 +236,38 @@ void diag_flush(struct session *s, FILE *to)
             s->diags.at[k - 1] = b;
             s->diags.at[k] = a;
         }
-    for (size_t i = 0; i < s->diags.n; i++) print_one(s, s->diags.at[i], to);
-    if (s->diags_full) {
-        fprintf(to, "fgc: error: more than %d errors; the rest is not shown", MAX_ERRORS);
-        print_id(DIAG_too_many_errors, to);
+}
+
+void diag_flush(struct session *s, FILE *to)
+{
+    sort(s);
+    if (s->diags_full) { /* not through diag(): it would be dropped like the others */
+        struct diag *d = NEW(s->arena, struct diag);
+        d->id = DIAG_too_many_errors;
+        d->text = arena_printf(s->arena, "more than %d errors; the rest is not shown", MAX_ERRORS);
+        vec_push(s->arena, &s->diags, d);
         s->diags_full = false;
     }
+    for (size_t i = 0; i < s->diags.n; i++) {
+        if (s->form == DIAG_FORM_text)
+            print_one(s, s->diags.at[i], to);
+        else if (s->form == DIAG_FORM_json)
+            diag_put_json(s, s->diags.at[i], to);
+        else
+            vec_push(s->arena, &s->kept, s->diags.at[i]);
+    }
     s->diags.n = 0;
+}
+
+void diag_finish(struct session *s, FILE *to, const char *command)
+{
+    diag_flush(s, to);
+    if (s->form == DIAG_FORM_text && command)
+        fprintf(to, "repeat: %s\n", command);
+    else if (s->form == DIAG_FORM_json && command)
+        diag_put_json_command(command, to);
+    else if (s->form == DIAG_FORM_sarif)
+        diag_put_sarif(s, command, to);
 }
 
 int session_exit_status(const struct session *s)

@@ -43,8 +43,7 @@ static void print_array(const json_t *v, int depth, struct buf *out)
     bool flat = true;
     json_array_foreach(v, i, one) flat = flat && is_plain(one);
     buf_puts(out, "[");
-    json_array_foreach(v, i, one)
-    {
+    json_array_foreach(v, i, one) {
         if (flat && i) buf_puts(out, " ");
         if (!flat) print_line_break(depth + 1, out);
         print_value(one, depth + 1, out);
@@ -60,8 +59,7 @@ static void print_object(const json_t *v, int depth, struct buf *out)
     json_t *member;
     size_t left = json_object_size(v);
     buf_puts(out, "{");
-    json_object_foreach((json_t *)v, key, member)
-    {
+    json_object_foreach((json_t *)v, key, member) {
         print_line_break(depth + 1, out);
         print_string(key, strlen(key), out);
         buf_puts(out, ": ");
@@ -84,6 +82,34 @@ static void print_value(const json_t *v, int depth, struct buf *out)
     case JSON_TRUE: buf_puts(out, "true"); break;
     case JSON_FALSE: buf_puts(out, "false"); break;
     case JSON_NULL: buf_puts(out, "null"); break;
+    }
+}
+
+struct json_t *json_utf8(const char *text)
+{
+    json_t *j = json_string(text);
+    if (j) return j;
+    struct buf b = {0};
+    for (const char *p = text; *p; p++) {
+        if ((unsigned char)*p < 0x80)
+            buf_put(&b, p, 1);
+        else if (((unsigned char)*p & 0xc0) != 0x80)
+            buf_puts(&b, "?");
+    }
+    j = json_string(b.n ? b.at : "");
+    buf_fini(&b);
+    return j;
+}
+
+void path_to_uri(const char *path, struct buf *out)
+{
+    for (const char *p = path; *p; p++) {
+        bool plain = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
+                     (*p >= '0' && *p <= '9') || strchr("/-._~", *p);
+        if (plain)
+            buf_put(out, p, 1);
+        else
+            buf_printf(out, "%%%02X", (unsigned char)*p);
     }
 }
 

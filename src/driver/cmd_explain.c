@@ -1,25 +1,18 @@
 /* cmd_explain: the page of a diagnostic id, as printed in brackets behind every message. */
 #include "driver/driver.h"
 
-/* As it is printed: words joined by '-'. */
-static const char *printed(struct session *s, const char *id)
-{
-    char *name = arena_printf(s->arena, "%s", id);
-    for (char *p = name; *p; p++) {
-        if (*p == '_') *p = '-';
-    }
-    return name;
-}
-
 int cmd_explain(struct session *s, const struct options *o)
 {
     if (o->operands.n != 1) {
         diag(s, DIAG_usage, NO_SPAN, "one diagnostic ID is needed, got %zu", o->operands.n);
         return 0;
     }
-    const char *wanted = printed(s, o->operands.at[0]), *names[N_DIAGS];
+    char *wanted = arena_strdup(s->arena, o->operands.at[0]);
+    const char *names[N_DIAGS];
+    for (char *p = wanted; *p; p++)
+        if (*p == '_') *p = '-';
     for (size_t i = 0; i < N_DIAGS; i++) {
-        names[i] = printed(s, diag_infos[i].id);
+        names[i] = diag_name(s->arena, (enum diag_id)i);
         if (strcmp(names[i], wanted) == 0) {
             printf("%s: %s\n\n%s\n", names[i], diag_infos[i].title, diag_infos[i].page);
             return 0;

@@ -76,8 +76,8 @@ bool depfile_write(struct session *s, const struct options *o, const char *heade
 /* Called first of all: keeps the command line, and catches what only a bug raises, so that it ends
  * with exit status 70 and the command that repeats it. */
 void repeat_begin(int argc, char **argv);
-/* "repeat: [VARIABLE=VALUE...] fgc ..." on stderr, as a shell takes it. */
-void repeat_print(void);
+/* "[VARIABLE=VALUE...] fgc ...", as a shell takes it; NULL before repeat_begin. */
+const char *repeat_command(struct arena *a);
 /* Puts a word in quotes where a shell needs them. */
 void shell_word(struct buf *b, const char *word);
 

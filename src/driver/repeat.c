@@ -33,7 +33,14 @@ void shell_word(struct buf *b, const char *word)
 /* A handler of signals is given nothing, so what it prints is kept here, made before all else. */
 static struct buf line;
 
-void repeat_print(void)
+enum { WORD = sizeof "repeat: " - 1 };
+
+const char *repeat_command(struct arena *a)
+{
+    return line.n > WORD ? arena_strndup(a, line.at + WORD, line.n - WORD - 1) : NULL;
+}
+
+static void repeat_print(void)
 {
     if (line.n == 0) return;
     fflush(stderr);

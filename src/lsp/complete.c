@@ -28,9 +28,9 @@ struct list {
 /* rank orders the groups: "0" first. */
 static json_t *add(struct list *l, const char *label, int kind, char rank, const char *detail)
 {
-    json_t *item = json_pack("{so si so}", "label", text_json(label), "kind", kind, "sortText",
+    json_t *item = json_pack("{so si so}", "label", json_utf8(label), "kind", kind, "sortText",
                              json_sprintf("%c%s", rank, label));
-    if (detail) json_object_set_new(item, "detail", text_json(detail));
+    if (detail) json_object_set_new(item, "detail", json_utf8(detail));
     json_array_append_new(l->items, item);
     return item;
 }

@@ -115,7 +115,7 @@ json_t *markup(const struct server *v, struct text_parts p)
     buf_printf(&b, v->markdown ? "```fg\n%s\n```" : "%s", p.code);
     if (p.prose && *p.prose) buf_printf(&b, "\n%s%s", v->markdown ? "\n" : "", p.prose);
     json_t *m = json_pack("{ss so}", "kind", v->markdown ? "markdown" : "plaintext", "value",
-                          text_json(b.at));
+                          json_utf8(b.at));
     buf_fini(&b);
     return m;
 }

@@ -108,14 +108,7 @@ json_t *path_uri(const char *path)
 {
     struct buf b = {0};
     buf_puts(&b, "file://");
-    for (const char *p = path; *p; p++) {
-        bool plain = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
-                     (*p >= '0' && *p <= '9') || strchr("/-._~", *p);
-        if (plain)
-            buf_put(&b, p, 1);
-        else
-            buf_printf(&b, "%%%02X", (unsigned char)*p);
-    }
+    path_to_uri(path, &b);
     json_t *uri = json_string(b.at);
     buf_fini(&b);
     return uri;

@@ -108,8 +108,8 @@ static void add_parameter(struct signature *s, const char *text, const char *doc
     if (s->n++) buf_puts(&s->label, ", ");
     if (active) s->active = s->n - 1;
     buf_puts(&s->label, text);
-    json_t *p = json_pack("{so}", "label", text_json(text));
-    if (doc) json_object_set_new(p, "documentation", text_json(doc));
+    json_t *p = json_pack("{so}", "label", json_utf8(text));
+    if (doc) json_object_set_new(p, "documentation", json_utf8(doc));
     json_array_append_new(s->parameters, p);
 }
 
@@ -153,9 +153,9 @@ json_t *answer_signature_help(struct server *v, const json_t *params)
     else
         operator_signature(&s, d->arena, f.op, &c);
     buf_puts(&s.label, ")");
-    json_t *one = json_pack("{so so}", "label", text_json(s.label.at), "parameters", s.parameters);
+    json_t *one = json_pack("{so so}", "label", json_utf8(s.label.at), "parameters", s.parameters);
     const char *doc = f.f.unit ? outline_doc(&f.f.unit->outline, f.f.decl) : ops[f.op].doc;
-    if (doc) json_object_set_new(one, "documentation", text_json(doc));
+    if (doc) json_object_set_new(one, "documentation", json_utf8(doc));
     buf_fini(&s.label);
     json_t *out = json_pack("{s[o] si}", "signatures", one, "activeSignature", 0);
     if (s.active >= 0) json_object_set_new(out, "activeParameter", json_integer(s.active));

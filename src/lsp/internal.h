@@ -193,9 +193,6 @@ struct document *document_at(struct server *v, const json_t *params, uint32_t *o
 const char *uri_path(struct arena *a, const char *uri); /* NULL when it is not a file's */
 json_t *path_uri(const char *path);
 
-/* A string, whatever its bytes. */
-json_t *text_json(const char *text);
-
 /* ---- publish.c --------------------------------------------------------------------------- */
 
 void publish_diagnostics(struct server *v, struct document *d);

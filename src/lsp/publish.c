@@ -29,7 +29,7 @@ static void related(const struct server *v, const struct document *d, const stru
     json_t *uri = unit_uri(v, d, src);
     if (!uri) return;
     json_array_append_new(list, json_pack("{s{so so} so}", "location", "uri", uri, "range",
-                                          range_of(v, src, at), "message", text_json(text)));
+                                          range_of(v, src, at), "message", json_utf8(text)));
 }
 
 static json_t *message(const struct diag *d, const struct session *s)
@@ -43,7 +43,7 @@ static json_t *message(const struct diag *d, const struct session *s)
         else if (!source_at(s, n->span))
             buf_printf(&b, "\nnote: %s", n->text);
     }
-    json_t *text = text_json(b.at);
+    json_t *text = json_utf8(b.at);
     buf_fini(&b);
     return text;
 }
@@ -53,11 +53,6 @@ static json_t *one(const struct server *v, const struct document *doc, const str
     const struct session *s = doc->session;
     const struct source *src = source_at(s, d->span);
     json_t *list = json_array(), *range;
-    char id[64];
-    size_t n = 0;
-    for (const char *p = diag_infos[d->id].id; *p && n < sizeof id - 1; p++)
-        id[n++] = *p == '_' ? '-' : *p;
-    id[n] = '\0';
     if (src == doc->source)
         range = range_of(v, src, d->span);
     else
@@ -68,7 +63,7 @@ static json_t *one(const struct server *v, const struct document *doc, const str
         if (at) related(v, doc, at, d->notes.at[i].span, d->notes.at[i].text, list);
     }
     json_t *out = json_pack("{so si ss ss so}", "range", range, "severity", (int)d->severity + 1,
-                            "code", id, "source", "fgc", "message", message(d, s));
+                            "code", diag_name(doc->session->arena, d->id), "source", "fgc", "message", message(d, s));
     if (d->id == DIAG_unused) json_object_set_new(out, "tags", json_pack("[i]", 1));
     if (json_array_size(list) > 0) json_object_set(out, "relatedInformation", list);
     json_decref(list);

@@ -15,24 +15,6 @@ enum {
     CANCELLED = -32800
 };
 
-json_t *text_json(const char *text)
-{
-    json_t *j = json_string(text);
-    if (j) return j;
-    /* Cut in the middle of a character, or not UTF-8 in the file: the bytes that are no ASCII go.
-     */
-    struct buf b = {0};
-    for (const char *p = text; *p; p++) {
-        if ((unsigned char)*p < 0x80)
-            buf_put(&b, p, 1);
-        else if (((unsigned char)*p & 0xc0) != 0x80)
-            buf_puts(&b, "?");
-    }
-    j = json_string(b.n ? b.at : "");
-    buf_fini(&b);
-    return j;
-}
-
 /* ---- sending ----------------------------------------------------------------------------- */
 
 static void respond(struct server *v, json_t *id, json_t *result)
@@ -43,7 +25,7 @@ static void respond(struct server *v, json_t *id, json_t *result)
 
 static void fail(struct server *v, json_t *id, int code, const char *text)
 {
-    json_t *error = json_pack("{si so}", "code", code, "message", text_json(text));
+    json_t *error = json_pack("{si so}", "code", code, "message", json_utf8(text));
     transport_send(&v->t, json_pack("{ss sO so}", "jsonrpc", "2.0", "id", id, "error", error));
 }
 

@@ -165,18 +165,18 @@ static const char *detail(const struct document *d, const struct decl *x)
 static json_t *symbol(const struct server *v, const struct document *d, const struct decl *x)
 {
     return json_pack(
-        "{so si so so so}", "name", text_json(x->name), "kind", symbol_kind(x->kind), "range",
+        "{so si so so so}", "name", json_utf8(x->name), "kind", symbol_kind(x->kind), "range",
         document_range(v, d->source, x->from, x->to > x->end ? x->to : x->end), "selectionRange",
-        document_range(v, d->source, x->begin, x->end), "detail", text_json(detail(d, x)));
+        document_range(v, d->source, x->begin, x->end), "detail", json_utf8(detail(d, x)));
 }
 
 static json_t *flat_symbol(const struct server *v, const struct document *d, const struct decl *x)
 {
-    json_t *s = json_pack("{so si so}", "name", text_json(x->name), "kind", symbol_kind(x->kind),
+    json_t *s = json_pack("{so si so}", "name", json_utf8(x->name), "kind", symbol_kind(x->kind),
                           "location", location(v, d, x->begin, x->end));
     if (x->item >= 0)
         json_object_set_new(s, "containerName",
-                            text_json(d->units.at[0].outline.decls.at[x->item].name));
+                            json_utf8(d->units.at[0].outline.decls.at[x->item].name));
     return s;
 }
 

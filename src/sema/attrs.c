@@ -126,7 +126,7 @@ static bool read_choice(struct sema *m, const struct attr_info *info, const stru
     size_t n = 0;
     while (n < COUNT_OF(at) && *(at[n] = word_at(info->choices, (int)n, text[n])) != '\0') n++;
     const char *close = word != NULL ? closest_name(word, at, n) : NULL;
-    if (close != NULL) hint(m, d, "did you mean '%s'?", close);
+    diag_did_you_mean(m->s, d, e->span, close);
     return false;
 }
 
@@ -169,7 +169,7 @@ static bool read_mask(struct sema *m, const struct attr_info *info, const struct
     if (word != NULL && sym == NULL) {
         static const char *const masks[] = {"causal"};
         struct diag *d = error_at(m, DIAG_attribute_value, e->span, "'%s' is no mask", word);
-        if (closest_name(word, masks, 1) != NULL) hint(m, d, "did you mean 'causal'?");
+        if (closest_name(word, masks, 1) != NULL) diag_did_you_mean(m->s, d, e->span, "causal");
         else hint(m, d, "the mask built so far is causal");
         return false;
     }
@@ -204,8 +204,7 @@ static void unknown(struct sema *m, enum op_id id, struct name name)
     const char *at[MAX_ATTRS];
     int n = op_n_attrs(id);
     for (int i = 0; i < n; i++) at[i] = info->attr[i].name;
-    const char *close = closest_name(name.text, at, (size_t)n);
-    if (close != NULL) hint(m, d, "did you mean '%s'?", close);
+    diag_did_you_mean(m->s, d, name.span, closest_name(name.text, at, (size_t)n));
     for (int i = 0; i < info->n_in; i++)
         if (strcmp(info->in[i].name, name.text) == 0)
             hint(m, d, "'%s' is an operand: operands are positional", name.text);

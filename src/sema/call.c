@@ -4,7 +4,7 @@
 #include "sema/internal.h"
 
 /* The callee's name as one span. */
-static struct span path_span(const names_vec *path)
+struct span path_span(const names_vec *path)
 {
     return span_join(path->at[0].span, path->at[path->n - 1].span);
 }
@@ -142,7 +142,7 @@ static struct cell unknown_callee(struct sema *m, const struct expr *e, struct n
     if (is_torn(m)) return refuse(m, e);
     struct diag *d = error_at(m, DIAG_unknown_operator, callee.span,
                               "unknown operator or function '%s'", callee.text);
-    suggest(m, d, callee.text, true);
+    suggest(m, d, callee, true);
     return refuse(m, e);
 }
 

@@ -162,7 +162,8 @@ struct cell lookup(struct sema *m, struct name name);          /* in an expressi
 bool is_torn(const struct sema *m);
 struct cell predeclared(struct sema *m, const char *name);     /* POISON when it is none */
 void warn_shadow(struct sema *m, struct name name);
-void suggest(struct sema *m, struct diag *d, const char *word, bool callable);
+struct span path_span(const names_vec *path);
+void suggest(struct sema *m, struct diag *d, struct name word, bool callable);
 /* Declares names of a body; reports those given twice. */
 struct sym *declare(struct sema *m, struct scope *s, enum sym_kind kind, struct name name);
 const char *sym_word(enum sym_kind kind);                       /* "input" */

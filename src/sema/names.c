@@ -43,7 +43,7 @@ static void check_name(struct names *x, struct name name)
     if (known_value(x, name.text) || (x->m->file->torn || x->body->torn)) return;
     x->m->body = x->body;
     struct diag *d = error_at(x->m, DIAG_unknown_name, name.span, "unknown name '%s'", name.text);
-    suggest(x->m, d, name.text, false);
+    suggest(x->m, d, name, false);
     x->m->body = NULL;
 }
 
@@ -63,7 +63,10 @@ static void check_callee(struct names *x, const struct expr *e)
 {
     struct name name = e->path.at[0];
     struct sym *sym = e->path.n > 1 ? file_find_path(x->m, &e->path) : file_find(x->m, name.text, NULL);
-    if (e->path.n > 1) name.text = path_text(x->m, &e->path);
+    if (e->path.n > 1) {
+        name.text = path_text(x->m, &e->path);
+        name.span = path_span(&e->path);
+    }
     if (scope_find(x->body, name.text) != NULL) return; /* refused where it is called */
     if (sym != NULL) {
         struct edge edge = {sym, name.span};
@@ -81,7 +84,7 @@ static void check_callee(struct names *x, const struct expr *e)
         return;
     struct diag *d = error_at(x->m, DIAG_unknown_operator, name.span,
                               "unknown operator or function '%s'", name.text);
-    suggest(x->m, d, name.text, true);
+    suggest(x->m, d, name, true);
 }
 
 /* Is this argument's value a name of choices rather than of values? */

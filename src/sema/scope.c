@@ -121,7 +121,7 @@ static void gather(struct sema *m, const struct scope *s, bool callable, const c
     }
 }
 
-void suggest(struct sema *m, struct diag *d, const char *word, bool callable)
+void suggest(struct sema *m, struct diag *d, struct name word, bool callable)
 {
     size_t cap = (m->body != NULL ? m->body->syms.n : 0) + m->file->syms.n + N_OPS + N_DTYPES +
                  n_fg_words + COUNT_OF(later);
@@ -139,8 +139,7 @@ void suggest(struct sema *m, struct diag *d, const char *word, bool callable)
         for (size_t i = 0; i < n_fg_words; i++)
             if (fg_words[i].kind == WORD_constant) at[n++] = fg_words[i].name;
     }
-    const char *close = closest_name(word, at, n);
-    if (close != NULL) hint(m, d, "did you mean '%s'?", close);
+    diag_did_you_mean(m->s, d, word.span, closest_name(word.text, at, n));
 }
 
 static struct cell early(struct sema *m, struct sym *sym, struct name name)
@@ -177,7 +176,7 @@ struct cell lookup(struct sema *m, struct name name)
         return POISON;
     }
     struct diag *d = error_at(m, DIAG_unknown_name, name.span, "unknown name '%s'", name.text);
-    suggest(m, d, name.text, false);
+    suggest(m, d, name, false);
     return POISON;
 }
 

@@ -55,7 +55,7 @@ enum dtype type_named(struct sema *m, struct name name)
     for (size_t i = 0; i < COUNT_OF(foreign) && close == NULL; i++)
         if (strcmp(foreign[i][0], name.text) == 0) close = foreign[i][1];
     if (close == NULL) close = closest_name(name.text, at, n);
-    if (close != NULL) hint(m, d, "did you mean '%s'?", close);
+    diag_did_you_mean(m->s, d, name.span, close);
     return DT_none;
 }
 
@@ -223,10 +223,7 @@ static bool unknown_clause(struct sema *m, const struct clause *c)
         hint(m, d, "dims are always in logical order; the layout is called channels_last");
     else if (strcmp(w, "nchw") == 0 || strcmp(w, "NCHW") == 0)
         hint(m, d, "dims are always in logical order; the layout is row_major, the default");
-    else {
-        const char *close = closest_name(w, layouts, n);
-        if (close != NULL) hint(m, d, "did you mean '%s'?", close);
-    }
+    else diag_did_you_mean(m->s, d, c->name.span, closest_name(w, layouts, n));
     return false;
 }
 

@@ -71,6 +71,14 @@ with tempfile.TemporaryDirectory() as folder:
     expect(os.stat(ugly).st_mode & 0o777 == 0o640, "--write keeps the mode")
     p = fmt("--write", bad)
     expect(p.returncode == 1 and read(bad) == before[bad], "--write leaves a file with a syntax error alone", p)
+    many = [os.path.join(folder, f"bad{i:02}.fg") for i in range(25)]
+    for path in many:
+        shutil.copy(bad, path)
+    p = fmt("--write", *many)
+    expect(p.returncode == 1 and p.stderr.count(b"[syntax]") == 25, "each of 25 bad files is told of", p)
+    expect(all(read(path) == before[bad] for path in many), "the files after 20 errors are left alone, too")
+    for path in many:
+        os.remove(path)
     expect(sorted(os.listdir(folder)) == ["bad.fg", "good.fg", "ugly.fg"], "nothing else was left behind")
 
 print("\n".join(failures))
