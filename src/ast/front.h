@@ -67,6 +67,7 @@ struct front {
     int prefix; /* current run of prefix operators */
     int depth;  /* open brackets and prefix runs together */
     uint32_t statement_column;
+    struct token first;      /* of the statement at hand */
     struct span body;        /* the '{' of the body that is open; NO_SPAN between bodies */
     VEC(struct token) queue; /* inserted tokens, to be handed out first */
     size_t queue_next;
@@ -96,6 +97,8 @@ struct token front_raw(struct front *f, size_t ahead);
 void front_unexpected(struct front *f, struct span at, int found, const int *expected, size_t n);
 void front_too_deep(struct front *f, struct span at);
 const char *front_symbol_name(int symbol);
+/* The closest of the statement words that are expected, or NULL. */
+const char *front_keyword_near(const char *word, const int *expected, size_t n);
 
 /* node builders. A NULL list starts one. */
 struct names *ast_name(struct front *f, struct names *l, const char *text, struct span at);

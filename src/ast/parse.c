@@ -67,6 +67,26 @@ static void describe_found(const struct front *f, struct span at, int found, str
         buf_printf(out, "unexpected %s", found <= 0 ? "end of file" : front_symbol_name(found));
 }
 
+/* A slip in the word that begins a statement or an item, or in one that joins two operands. */
+static void hint_keyword(struct front *f, struct diag *d, struct span at, int found,
+                         const int *expected, size_t n)
+{
+    static const int words[] = {TOK_INPUT,   TOK_OUTPUT,  TOK_SCALAR, TOK_CONST,
+                                TOK_COMPUTE, TOK_REQUIRE, TOK_RETURN};
+    static const char *const joining[] = {"and", "or", "in"};
+    const char *near = NULL;
+    if (found == TOK_NAME && has(expected, n, TOK_GRAPH))
+        near = front_keyword_near(f->first.text, expected, n);
+    else if (f->first.kind == TOK_NAME && f->first.span.end <= at.begin &&
+             has(expected, n, TOK_ASSIGN) && has(expected, n, TOK_COLON)) /* one name was read */
+        near = front_keyword_near(f->first.text, words, COUNT_OF(words));
+    if (near) diag_did_you_mean(f->session, d, f->first.span, near);
+    if (near || found != TOK_NAME || !has(expected, n, TOK_AND) || at.end - at.begin < 3) return;
+    const char *text = f->source->text + (at.begin - f->source->base);
+    const char *word = arena_strndup(f->scratch, text, at.end - at.begin);
+    diag_did_you_mean(f->session, d, at, closest_name(word, joining, COUNT_OF(joining)));
+}
+
 void front_unexpected(struct front *f, struct span at, int found, const int *expected, size_t n)
 {
     static const int compare[] = {TOK_EQ, TOK_NE, TOK_LE, TOK_GE, TOK_LT, TOK_GT, TOK_IN};
@@ -79,6 +99,7 @@ void front_unexpected(struct front *f, struct span at, int found, const int *exp
     if (at.end == at.begin) at.end++;
     struct diag *d = diag(f->session, DIAG_syntax, at, "%s", text.at);
     buf_fini(&text);
+    hint_keyword(f, d, at, found, expected, n);
     if (found == TOK_STRING) diag_hint(f->session, d, "strings stand after 'import' only");
     if (found == TOK_LPAREN && has(expected, n, TOK_ASSIGN))
         diag_hint(f->session, d, "a call's result is bound to a name, y = f(x)");

@@ -17,6 +17,16 @@ static const struct {
     {"require", TOK_REQUIRE},   {"return", TOK_RETURN},
 };
 
+const char *front_keyword_near(const char *word, const int *expected, size_t n)
+{
+    const char *at[COUNT_OF(keywords)];
+    size_t n_words = 0;
+    for (size_t i = 0; i < COUNT_OF(keywords); i++)
+        for (size_t k = 0; k < n; k++)
+            if (expected[k] == keywords[i].kind) at[n_words++] = keywords[i].word;
+    return closest_name(word, at, n_words);
+}
+
 static bool is_binary(int kind)
 {
     switch (kind) {
@@ -73,6 +83,16 @@ static int keyword(struct front *f, const struct token *t)
     if (after == TOK_ASSIGN || after == TOK_COMMA || after == TOK_COLON) return TOK_NAME;
     for (size_t i = 0; i < COUNT_OF(keywords); i++)
         if (strcmp(t->text, keywords[i].word) == 0) return keywords[i].kind;
+    if (f->body.end || after != TOK_NAME || front_raw(f, 2).kind != TOK_LPAREN) return TOK_NAME;
+    /* Between bodies only a slip looks like this; taken for what it means, its body is read. */
+    static const int callable[] = {TOK_GRAPH, TOK_FN, TOK_EPILOGUE};
+    const char *near = front_keyword_near(t->text, callable, COUNT_OF(callable));
+    if (!near) return TOK_NAME;
+    struct diag *d = diag(f->session, DIAG_syntax, t->span,
+                          "unexpected '%s', expected 'graph', 'fn' or 'epilogue'", t->text);
+    diag_did_you_mean(f->session, d, t->span, near);
+    for (size_t i = 0; i < COUNT_OF(keywords); i++)
+        if (strcmp(near, keywords[i].word) == 0) return keywords[i].kind;
     return TOK_NAME;
 }
 
@@ -237,6 +257,7 @@ static struct token pull(struct front *f)
             close_body(f, &t);
             continue;
         }
+        if (at_statement_start(f)) f->first = t;
         if (at_statement_start(f) && t.column != UINT32_MAX) f->statement_column = t.column;
         if (t.kind != 0) f->next++;
         return t;
