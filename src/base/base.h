@@ -225,6 +225,8 @@ const char *diag_name(struct arena *a, enum diag_id id);
  *   model.fg:3:5: note: ...
  *   hint: ... */
 void diag_flush(struct session *s, FILE *to);
+/* Puts what is recorded in the order in which it will be printed, behind it that there was more. */
+void diag_settle(struct session *s);
 /* The last flush: also writes the document, where one is asked for. `command` is what repeats the
  * run, or NULL. */
 void diag_finish(struct session *s, FILE *to, const char *command);

@@ -224,9 +224,16 @@ void diag_render(const struct session *s, const struct diag *d, struct buf *out)
     free(text);
 }
 
-/* Insertion sort by place: nearly sorted already, and stable. What has no place comes last. */
-static void sort(struct session *s)
+void diag_settle(struct session *s)
 {
+    if (s->diags_full) { /* not through diag(): it would be dropped like the others */
+        struct diag *d = NEW(s->arena, struct diag);
+        d->id = DIAG_too_many_errors;
+        d->text = arena_printf(s->arena, "more than %d errors; the rest is not shown", MAX_ERRORS);
+        vec_push(s->arena, &s->diags, d);
+        s->diags_full = false;
+    }
+    /* Insertion sort by place: nearly sorted already, and stable. What has no place comes last. */
     for (size_t i = 1; i < s->diags.n; i++)
         for (size_t k = i; k > 0; k--) {
             struct diag *a = s->diags.at[k - 1], *b = s->diags.at[k];
@@ -240,14 +247,7 @@ static void sort(struct session *s)
 
 void diag_flush(struct session *s, FILE *to)
 {
-    sort(s);
-    if (s->diags_full) { /* not through diag(): it would be dropped like the others */
-        struct diag *d = NEW(s->arena, struct diag);
-        d->id = DIAG_too_many_errors;
-        d->text = arena_printf(s->arena, "more than %d errors; the rest is not shown", MAX_ERRORS);
-        vec_push(s->arena, &s->diags, d);
-        s->diags_full = false;
-    }
+    diag_settle(s);
     for (size_t i = 0; i < s->diags.n; i++) {
         if (s->form == DIAG_FORM_text)
             print_one(s, s->diags.at[i], to);

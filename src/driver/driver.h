@@ -71,6 +71,19 @@ bool driver_pair(struct session *s, const char *option, const char *text, const 
 /* -MD and -MF, after the outputs were written; header: the launcher's. False with a diagnostic. */
 bool depfile_write(struct session *s, const struct options *o, const char *header);
 
+/* ---- reports (junit.c) ------------------------------------------------------------------------- */
+
+/* Text for HTML and XML; what XML cannot hold becomes '?'. */
+void markup_put(struct buf *b, const char *text);
+struct junit {
+    struct buf cases;
+    size_t tests, failures, errors;
+};
+/* One file's test case, of the diagnostics that are not flushed yet; status: of a plan's check. */
+void junit_case(struct session *s, struct junit *j, const char *path, int status);
+/* Ends the report. False with a diagnostic. */
+bool junit_write(struct session *s, struct junit *j, const char *path);
+
 /* ---- repeating a run (repeat.c) ---------------------------------------------------------------- */
 
 /* Called first of all: keeps the command line, and catches what only a bug raises, so that it ends

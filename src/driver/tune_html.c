@@ -10,22 +10,6 @@
 
 enum { WIDTH = 900, LEFT = 300, RIGHT = 80, ROW = 18, ROUNDS_HEIGHT = 260 };
 
-static void put_text(struct buf *b, const char *s)
-{
-    for (; *s; s++) {
-        if (*s == '<')
-            buf_puts(b, "&lt;");
-        else if (*s == '>')
-            buf_puts(b, "&gt;");
-        else if (*s == '&')
-            buf_puts(b, "&amp;");
-        else if (*s == '"')
-            buf_puts(b, "&quot;");
-        else
-            buf_put(b, s, 1);
-    }
-}
-
 static const double *times_of(const struct tune_candidate *c, size_t *n)
 {
     *n = c->final.n ? c->final.n : c->screen.n;
@@ -64,7 +48,7 @@ static void draw_bar(const struct tune_report *r, size_t i, double edge, int y, 
            high = stats_quantile(us, n, 0.75);
     const char *fill = (int)i == r->winner ? "#2a7" : (int)i == r->first ? "#48c" : "#bbb";
     buf_printf(b, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">", LEFT - 8, y + 13);
-    put_text(b, c->id);
+    markup_put(b, c->id);
     buf_puts(b, "</text>");
     if (m > edge) {
         buf_printf(b, "<text x=\"%d\" y=\"%d\">&#8594; %.1f us</text>\n", LEFT, y + 13, m);
@@ -145,7 +129,7 @@ static void draw_rounds(const struct tune_report *r, struct buf *b)
                        ROUNDS_HEIGHT * (high - c->final.at[k]) / (high - low));
         buf_printf(b, "\"/><text x=\"%d\" y=\"%d\" fill=\"%s\">", WIDTH - 250,
                    (int)(16 + 16 * drawn), colour);
-        put_text(b, c->id);
+        markup_put(b, c->id);
         buf_puts(b, "</text>\n");
         drawn++;
     }
@@ -157,7 +141,7 @@ static void draw_rounds(const struct tune_report *r, struct buf *b)
 static void put_words(struct buf *b, const words_vec *w)
 {
     for (size_t i = 0; i < w->n; i++) {
-        put_text(b, w->at[i]);
+        markup_put(b, w->at[i]);
         buf_puts(b, " ");
     }
 }
@@ -168,7 +152,7 @@ static void put_row(const struct tune_report *r, size_t i, struct buf *b)
     struct tune_row x = tune_row_of(r, c);
     buf_printf(b, "<tr%s><td>%s %d</td><td>", (int)i == r->winner ? " class=\"w\"" : "", c->mode,
                c->rank);
-    put_text(b, c->id);
+    markup_put(b, c->id);
     buf_puts(b, "</td><td>");
     put_words(b, &c->pick.numerical);
     put_words(b, &c->pick.behavior);
@@ -187,10 +171,10 @@ static void put_row(const struct tune_report *r, size_t i, struct buf *b)
     else
         buf_puts(b, "<td></td>");
     buf_puts(b, "<td>");
-    put_text(b, tune_verdict(r, i));
+    markup_put(b, tune_verdict(r, i));
     if (c->reason) {
         buf_puts(b, ": ");
-        put_text(b, c->reason);
+        markup_put(b, c->reason);
     }
     buf_puts(b, "</td></tr>\n");
 }
@@ -200,9 +184,9 @@ static void put_report(const struct tune_report *r, struct buf *b)
     struct arena *a = arena_new();
     size_t *order = tune_order_of(r, a);
     buf_puts(b, "<h2>");
-    put_text(b, r->job->graph);
+    markup_put(b, r->job->graph);
     buf_printf(b, " %s</h2>\n<p>", r->job->variant);
-    put_text(b, r->job->file);
+    markup_put(b, r->job->file);
     buf_printf(b, ", for %s, cuDNN %" PRId64 ", NVRTC %s, driver %" PRId64 ". Key %s.</p>\n<pre>",
                r->setup->target->name, r->setup->key.cudnn, r->setup->key.nvrtc,
                r->setup->key.driver, r->key);
@@ -212,7 +196,7 @@ static void put_report(const struct tune_report *r, struct buf *b)
     if (f) {
         tune_outcome_print(r, f);
         fclose(f);
-        put_text(b, text);
+        markup_put(b, text);
         free(text);
     }
     buf_puts(b, "</pre>\n");
