@@ -151,8 +151,9 @@ struct ast {
 struct ast *ast_parse(struct session *s, struct source *src);
 /* Reads and parses what the file imports: libraries carried inside the program, and files by their
  * path from the importing file's folder. What cannot be read, is there twice in a circle, or is no
- * library is reported at the import; item->imported stays NULL. */
-void ast_import(struct session *s, struct ast *ast);
+ * library is reported at the import; item->imported stays NULL. given: files by their names, ended by a
+ * NULL name, instead of those on the disk; NULL: the disk's. */
+void ast_import(struct session *s, struct ast *ast, const struct embedded *given);
 /* The canonical text: what `fgc fmt` writes and a plan's source.fg holds. Keeps every comment;
  * 100 columns; idempotent. */
 void ast_format(const struct ast *a, struct buf *out);

@@ -16,6 +16,7 @@ extern const struct embedded embedded_stdlib[]; /* made from stdlib/ by tools/em
 struct loading {
     struct session *s;
     struct ast *root;
+    const struct embedded *given; /* files by name, instead of those on the disk; NULL: the disk's */
     VEC(struct ast *) all;  /* root and every file read so far */
     VEC(struct ast *) path; /* from the root to the file at hand */
 };
@@ -77,15 +78,19 @@ static struct source *library(struct loading *l, const struct item *item, const 
     return NULL;
 }
 
-static struct source *user_file(struct loading *l, const struct item *item, const char *path)
+static struct source *user_file(struct loading *l, const struct item *item, const char *name,
+                                const char *path)
 {
     if (*item->import_file == '/') {
         struct diag *d = refuse(l, item, "an absolute path is of one machine only");
         diag_hint(l->s, d, "write the path from this file's folder");
         return NULL;
     }
-    if (access(path, R_OK) == 0) return source_load(l->s, path);
-    refuse(l, item, arena_printf(l->s->arena, "cannot read '%s': %s", path, strerror(errno)));
+    for (const struct embedded *e = l->given; e && e->name; e++)
+        if (strcmp(e->name, name) == 0) return source_add(l->s, name, e->text, e->length);
+    if (!l->given && access(path, R_OK) == 0) return source_load(l->s, path);
+    refuse(l, item, arena_printf(l->s->arena, "cannot read '%s': %s", path,
+                                 strerror(l->given ? ENOENT : errno)));
     return NULL;
 }
 
@@ -127,7 +132,7 @@ static struct ast *load(struct loading *l, const struct ast *by, const struct it
         refuse(l, item, arena_printf(a, "more than %d files are imported", MOST_FILES));
         return NULL;
     }
-    struct source *src = is_file ? user_file(l, item, path) : library(l, item, name);
+    struct source *src = is_file ? user_file(l, item, name, path) : library(l, item, name);
     if (!src) return NULL;
     struct ast *ast = ast_parse(l->s, src);
     ast->name = name;
@@ -150,9 +155,9 @@ static void load_all(struct loading *l, struct ast *ast)
     l->path.n--;
 }
 
-void ast_import(struct session *s, struct ast *ast)
+void ast_import(struct session *s, struct ast *ast, const struct embedded *given)
 {
-    struct loading l = {.s = s, .root = ast};
+    struct loading l = {.s = s, .root = ast, .given = given};
     const char *slash = strrchr(ast->source->name, '/');
     char *real = realpath(ast->source->name, NULL);
     ast->name = slash ? slash + 1 : ast->source->name;

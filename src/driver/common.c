@@ -45,7 +45,7 @@ struct module *driver_analyse(struct session *s, const struct options *o, struct
     }
     struct ast *ast = ast_parse(s, src);
     if (tree) *tree = ast;
-    ast_import(s, ast);
+    ast_import(s, ast, NULL);
     /* What could be read is checked for meaning too: one run tells every independent mistake. */
     if (s->n_errors > before && (ast->items.n == 0 || s->diags_full)) return NULL;
     struct sema_options so = {
