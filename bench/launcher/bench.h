@@ -1,5 +1,6 @@
-/* What the programs of this folder share. bind.h is generated for one graph: GRAPH, its launcher's header, and
- * TENSORS(X), an X(field, uid, bytes, is_output) a tensor, in the order of the plan's uids. */
+/* What the programs of this folder share. bind.h is generated for one graph: GRAPH, its launcher's
+ * header, and TENSORS(X), an X(field, uid, bytes, is_output) a tensor, in the order of the plan's
+ * uids. */
 #ifndef BENCH_H
 #define BENCH_H
 
@@ -18,21 +19,22 @@
 #define G(suffix) JOIN(GRAPH, suffix)
 #define COUNT_OF(a) (sizeof(a) / sizeof *(a))
 
-#define CUDA(call)                                                                              \
-    do {                                                                                        \
-        cudaError_t e_ = (call);                                                                \
-        if (e_ != cudaSuccess) {                                                                \
+#define CUDA(call)                                                                                 \
+    do {                                                                                           \
+        cudaError_t e_ = (call);                                                                   \
+        if (e_ != cudaSuccess) {                                                                   \
             fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, cudaGetErrorString(e_)); \
-            exit(1);                                                                            \
-        }                                                                                       \
+            exit(1);                                                                               \
+        }                                                                                          \
     } while (0)
-#define CUDNN(call)                                                                             \
-    do {                                                                                        \
-        cudnnStatus_t s_ = (call);                                                              \
-        if (s_ != CUDNN_STATUS_SUCCESS) {                                                       \
-            fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, cudnnGetErrorString(s_)); \
-            exit(1);                                                                            \
-        }                                                                                       \
+#define CUDNN(call)                                                       \
+    do {                                                                  \
+        cudnnStatus_t s_ = (call);                                        \
+        if (s_ != CUDNN_STATUS_SUCCESS) {                                 \
+            fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, \
+                    cudnnGetErrorString(s_));                             \
+            exit(1);                                                      \
+        }                                                                 \
     } while (0)
 #define FGC(m, call)                                                                            \
     do {                                                                                        \
@@ -80,7 +82,7 @@ static inline void *upload_noise(size_t bytes, size_t room, uint64_t seed)
     return device;
 }
 
-static inline void set_pointer(struct G(_args) *args, int tensor, void *p)
+static inline void set_pointer(struct G(_args) * args, int tensor, void *p)
 {
     memcpy((char *)args + tensors[tensor].field, &p, sizeof p);
 }

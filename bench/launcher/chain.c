@@ -1,8 +1,9 @@
-/* chain: eight layers, each a launch of the same plan with weights of its own. Arguments: ROUNDS, then a file to
- * which the last layer's output goes. Reads weights.bin: for each layer its b, then its bias; and a.bin.
+/* chain: eight layers, each a launch of the same plan with weights of its own. Arguments: ROUNDS,
+ * then a file to which the last layer's output goes. Reads weights.bin: for each layer its b, then
+ * its bias; and a.bin.
  *
- * Prints wall microseconds a chain: by launches, and as one CUDA graph captured from the launches; then the GPU's
- * own time of the graph (events around 20 replays). */
+ * Prints wall microseconds a chain: by launches, and as one CUDA graph captured from the launches;
+ * then the GPU's own time of the graph (events around 20 replays). */
 #include "bench.h"
 
 enum { LAYERS = 8, BATCH = 50 };

@@ -1,6 +1,6 @@
-/* cold: from the start of a process to a result on the host. Argument: when the parent called exec, in nanoseconds
- * of CLOCK_MONOTONIC. Prints, in milliseconds since then: main, context, cudnnCreate, plan loaded, first run done,
- * digest on the host. */
+/* cold: from the start of a process to a result on the host. Argument: when the parent called exec,
+ * in nanoseconds of CLOCK_MONOTONIC. Prints, in milliseconds since then: main, context,
+ * cudnnCreate, plan loaded, first run done, digest on the host. */
 #include "bench.h"
 
 int main(int argc, char **argv)

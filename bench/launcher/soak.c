@@ -1,9 +1,10 @@
 /* soak: a launcher that runs for long, and in several threads. Arguments: LAUNCHES, THREADS.
  *
- * 1. LAUNCHES runs, 15 of 16 with one of 8 sets of pointers and one with a set not seen before, and a CUDA graph made
- *    and destroyed each 1024 runs. Memory of the process and of the device are printed after a tenth and at the end.
- * 2. THREADS threads, each with its own stream, cuDNN handle, object and data, run at once; each result must be
- *    that of the same data run alone. */
+ * 1. LAUNCHES runs, 15 of 16 with one of 8 sets of pointers and one with a set not seen before, and
+ * a CUDA graph made and destroyed each 1024 runs. Memory of the process and of the device are
+ * printed after a tenth and at the end.
+ * 2. THREADS threads, each with its own stream, cuDNN handle, object and data, run at once; each
+ * result must be that of the same data run alone. */
 #define _GNU_SOURCE
 #include <pthread.h>
 
@@ -34,7 +35,7 @@ static void soak(long launches)
     cudaStream_t stream;
     cudnnHandle_t handle;
     struct GRAPH *object = NULL;
-    struct G(_graph) *graph;
+    struct G(_graph) * graph;
     void *base[N_TENSORS], *workspace;
     struct G(_args) init = G(_ARGS_INIT), args;
     CUDA(cudaStreamCreate(&stream));
@@ -48,7 +49,8 @@ static void soak(long launches)
         size_t k = n % 16 == 0 ? (size_t)(n / 16) % FRESH : (size_t)(FRESH + n % SETS);
         args = init;
         for (int i = 0; i < N_TENSORS; i++)
-            set_pointer(&args, i, tensors[i].is_output ? (char *)base[i] + k * STEP : (char *)base[i]);
+            set_pointer(&args, i,
+                        tensors[i].is_output ? (char *)base[i] + k * STEP : (char *)base[i]);
         FGC(object, G(_run)(object, handle, &args, workspace));
         if (n % 1024 == 0) {
             FGC(object, G(_graph_create)(&graph, object, handle, &args, workspace));
@@ -88,7 +90,9 @@ static void *work(void *arg)
     FGC(object, G(_create)(&object, handle));
     CUDA(cudaMalloc(&workspace, G(_workspace_bytes)(object) + 256));
     for (int i = 0; i < N_TENSORS; i++)
-        set_pointer(&args, i, at[i] = upload_noise(tensors[i].bytes, 0, (uint64_t)(100 * job->number + i) + 7));
+        set_pointer(
+            &args, i,
+            at[i] = upload_noise(tensors[i].bytes, 0, (uint64_t)(100 * job->number + i) + 7));
     if (job->start) pthread_barrier_wait(job->start);
     for (int k = 0; k < job->runs; k++) {
         for (int i = 0; i < N_TENSORS; i++)

@@ -1,9 +1,9 @@
 /* import: finds, reads and parses what a file imports, and what that imports.
  *
  * Invariant: each file is parsed once, however many import it; a file that would import itself in
- * the end is refused where the circle closes, so the imports of a tree have an order: `imports` of the
- * first file lists each after all that it imports. Text of the user's folders is in no name that leaves
- * the run: a file is named by its path from the first one. */
+ * the end is refused where the circle closes, so the imports of a tree have an order: `imports` of
+ * the first file lists each after all that it imports. Text of the user's folders is in no name
+ * that leaves the run: a file is named by its path from the first one. */
 #include "ast/ast.h"
 
 #include <errno.h>
@@ -16,7 +16,8 @@ extern const struct embedded embedded_stdlib[]; /* made from stdlib/ by tools/em
 struct loading {
     struct session *s;
     struct ast *root;
-    const struct embedded *given; /* files by name, instead of those on the disk; NULL: the disk's */
+    const struct embedded
+        *given;             /* files by name, instead of those on the disk; NULL: the disk's */
     VEC(struct ast *) all;  /* root and every file read so far */
     VEC(struct ast *) path; /* from the root to the file at hand */
 };
@@ -65,7 +66,8 @@ static struct source *library(struct loading *l, const struct item *item, const 
 {
     const struct embedded *e = embedded_stdlib;
     bool in_std = item->import_path.n == 2 && strcmp(item->import_path.at[0].text, "std") == 0;
-    const char *file = in_std ? arena_printf(l->s->arena, "%s.fg", item->import_path.at[1].text) : "";
+    const char *file = in_std ? arena_printf(l->s->arena, "%s.fg", item->import_path.at[1].text)
+                              : "";
     while (e->name && strcmp(e->name, file) != 0) e++;
     if (e->name) return source_add(l->s, name, e->text, e->length);
     struct diag *d = refuse(l, item, arena_printf(l->s->arena, "there is no library '%s'", name));
@@ -89,14 +91,16 @@ static struct source *user_file(struct loading *l, const struct item *item, cons
     for (const struct embedded *e = l->given; e && e->name; e++)
         if (strcmp(e->name, name) == 0) return source_add(l->s, name, e->text, e->length);
     if (!l->given && access(path, R_OK) == 0) return source_load(l->s, path);
-    refuse(l, item, arena_printf(l->s->arena, "cannot read '%s': %s", path,
-                                 strerror(l->given ? ENOENT : errno)));
+    refuse(l, item,
+           arena_printf(l->s->arena, "cannot read '%s': %s", path,
+                        strerror(l->given ? ENOENT : errno)));
     return NULL;
 }
 
 static void tell_cycle(struct loading *l, const struct item *item, const struct ast *again)
 {
-    struct diag *d = refuse(l, item, arena_printf(l->s->arena, "'%s' comes back to itself", again->name));
+    struct diag *d = refuse(l, item,
+                            arena_printf(l->s->arena, "'%s' comes back to itself", again->name));
     size_t i = 0;
     while (l->path.at[i] != again) i++;
     for (; i + 1 < l->path.n; i++)
@@ -111,7 +115,8 @@ static struct ast *load(struct loading *l, const struct ast *by, const struct it
 {
     struct arena *a = l->s->arena;
     bool is_file = item->import_file != NULL;
-    const char *name = is_file ? normal(a, arena_printf(a, "%s%s", folder_of(a, by->name), item->import_file))
+    const char *name = is_file ? normal(a, arena_printf(a, "%s%s", folder_of(a, by->name),
+                                                        item->import_file))
                                : dotted(a, &item->import_path);
     const char *path = is_file ? normal(a, arena_printf(a, "%s%s", folder_of(a, by->source->name),
                                                         item->import_file))

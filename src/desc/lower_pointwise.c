@@ -71,8 +71,8 @@ static void set_parameters(struct lowering *l, const struct op *op, struct desc 
 }
 
 /* cuDNN 9.19: pointwise engines compute in FLOAT and nothing else, logic alone in BOOLEAN, and take
- * neither f64 nor i64 (listed, then refused when compiled). NULL with a diagnostic where FLOAT would
- * not be exact. */
+ * neither f64 nor i64 (listed, then refused when compiled). NULL with a diagnostic where FLOAT
+ * would not be exact. */
 static const char *precision(struct lowering *l, const struct op *op)
 {
     const struct op_info *info = &ops[op->id];
@@ -81,9 +81,9 @@ static const char *precision(struct lowering *l, const struct op *op)
         const struct value *v = k < info->n_in ? op->in[k] : op->out[0];
         bool literal = v->role == VAL_CONST; /* lowered in a type that fits */
         if (literal || (v->type != DT_f64 && v->type != DT_i64)) continue;
-        struct diag *d =
-            diag(l->session, DIAG_no_lowering, op->span, "no cuDNN engine computes '%s' with %s",
-                 info->name, dtypes[v->type].name);
+        struct diag *d = diag(l->session, DIAG_no_lowering, op->span,
+                              "no cuDNN engine computes '%s' with %s", info->name,
+                              dtypes[v->type].name);
         if (v->name) diag_note(l->session, d, v->span, "'%s' is %s", v->name, dtypes[v->type].name);
         diag_hint(l->session, d, "pointwise operators take f32 and smaller types on the device");
         return NULL;
@@ -92,9 +92,9 @@ static const char *precision(struct lowering *l, const struct op *op)
     bool is_cast = strcmp(info->mode, "IDENTITY") == 0;
     if (is_cast || dtypes[op->compute].klass != DTC_int || lower_exact_in_f32(l, op))
         return "FLOAT";
-    struct diag *d =
-        diag(l->session, DIAG_no_lowering, op->span, "no cuDNN engine computes '%s' in %s",
-             info->name, dtypes[op->compute].name);
+    struct diag *d = diag(l->session, DIAG_no_lowering, op->span,
+                          "no cuDNN engine computes '%s' in %s", info->name,
+                          dtypes[op->compute].name);
     diag_note(
         l->session, d, NO_SPAN,
         "engines compute in f32, which is exact up to 16777216; these operands can exceed it");

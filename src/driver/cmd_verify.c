@@ -1,8 +1,8 @@
-/* cmd_verify: runs a plan on this machine's GPU, on random inputs, and judges what it computed by the
- * reference.
+/* cmd_verify: runs a plan on this machine's GPU, on random inputs, and judges what it computed by
+ * the reference.
  *
- * Invariant: what is judged is the plan's own bytes; the specification that says what is right is the one that
- * the plan holds. */
+ * Invariant: what is judged is the plan's own bytes; the specification that says what is right is
+ * the one that the plan holds. */
 #include "driver/driver.h"
 
 static struct module *analyse(struct session *s, const struct plan *p)
@@ -10,17 +10,19 @@ static struct module *analyse(struct session *s, const struct plan *p)
     struct embedded *given = NEW_N(s->arena, struct embedded, p->imports.n + 1);
     VEC(struct sema_define) defines = {0};
     for (size_t i = 0; i < p->imports.n; i++)
-        given[i] = (struct embedded){p->imports.at[i].name, p->imports.at[i].text, strlen(p->imports.at[i].text)};
+        given[i] = (struct embedded){p->imports.at[i].name, p->imports.at[i].text,
+                                     strlen(p->imports.at[i].text)};
     for (size_t i = 0; i < p->graphs.n; i++) {
         const struct plan_variant *v = &p->graphs.at[i].variants.at[0];
         for (size_t k = 0; k < v->params.n; k++) {
             const struct graph_param *x = &v->params.at[k];
             if (x->is_variant) continue; /* its choices stand in the text */
             vec_push(s->arena, &defines,
-                     ((struct sema_define){.graph = intern_z(s, p->graphs.at[i].name),
-                                           .name = intern_z(s, x->name),
-                                           .value = x->is_type ? dtypes[x->type].name
-                                                               : arena_printf(s->arena, "%lld", (long long)x->i)}));
+                     ((struct sema_define){
+                         .graph = intern_z(s, p->graphs.at[i].name),
+                         .name = intern_z(s, x->name),
+                         .value = x->is_type ? dtypes[x->type].name
+                                             : arena_printf(s->arena, "%lld", (long long)x->i)}));
         }
     }
     struct source *src = source_add(s, "source.fg", p->source, strlen(p->source));
@@ -40,14 +42,15 @@ static struct module *analyse(struct session *s, const struct plan *p)
 static const struct graph *find_graph(const struct module *m, const char *name, const char *variant)
 {
     for (size_t i = 0; i < m->graphs.n; i++)
-        if (strcmp(m->graphs.at[i]->name, name) == 0 && strcmp(m->graphs.at[i]->variant, variant) == 0)
+        if (strcmp(m->graphs.at[i]->name, name) == 0 &&
+            strcmp(m->graphs.at[i]->variant, variant) == 0)
             return m->graphs.at[i];
     return NULL;
 }
 
 /* True when every output was found right. */
-static bool verify(struct session *s, struct tune_device *d, const struct plan_step *step, const struct tune_job *j,
-                   uint64_t seed)
+static bool verify(struct session *s, struct tune_device *d, const struct plan_step *step,
+                   const struct tune_job *j, uint64_t seed)
 {
     struct tune_pick pick = {.engine = step->engine,
                              .knobs = step->knobs,
@@ -79,7 +82,8 @@ int cmd_verify(struct session *s, const struct options *o)
         diag(s, DIAG_usage, NO_SPAN, "one FILE.plan is needed, got %zu", o->operands.n);
         return 0;
     }
-    if (!file_read(s, o->operands.at[0], &bytes, &n) || !plan_decode(s, s->arena, o->operands.at[0], bytes, n, &p))
+    if (!file_read(s, o->operands.at[0], &bytes, &n) ||
+        !plan_decode(s, s->arena, o->operands.at[0], bytes, n, &p))
         return 0;
     struct module *m = analyse(s, &p);
     struct tune_device *d = m ? tune_device_open(s, &search, driver_judge) : NULL;

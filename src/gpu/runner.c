@@ -1,5 +1,5 @@
-/* runner: starts fgc-device, and speaks with it: one JSON object a line each way; tensors and plans lie in
- * memory that both have mapped. */
+/* runner: starts fgc-device, and speaks with it: one JSON object a line each way; tensors and plans
+ * lie in memory that both have mapped. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -49,7 +49,8 @@ void runner_say(struct runner *r, const char *why)
     say(r->p, "%s", why);
 }
 
-/* ---- the process ------------------------------------------------------------------------------ */
+/* ---- the process ------------------------------------------------------------------------------
+ */
 
 static void stop(struct runner_process *p, int *status)
 {
@@ -191,8 +192,10 @@ static json_t *greet(struct runner_process *p, bool python)
 {
     json_t *hello;
     if (!start(p)) return NULL;
-    enum runner_status st = ask(p, json_pack("{s:o, s:o}", "cudnn", search_cudnn(p->s, p->search, python), "nvrtc",
-                                             search_nvrtc(p->s, p->search, python)),
+    enum runner_status st = ask(p,
+                                json_pack("{s:o, s:o}", "cudnn",
+                                          search_cudnn(p->s, p->search, python), "nvrtc",
+                                          search_nvrtc(p->s, p->search, python)),
                                 &hello);
     if (st == RUNNER_OK) return hello;
     json_decref(hello);
@@ -201,7 +204,8 @@ static json_t *greet(struct runner_process *p, bool python)
     return NULL;
 }
 
-/* ---- opening ---------------------------------------------------------------------------------- */
+/* ---- opening ----------------------------------------------------------------------------------
+ */
 
 static const char *text_of(struct arena *a, const json_t *j, const char *key)
 {
@@ -219,7 +223,8 @@ struct runner *runner_open(struct session *s, const struct gpu_search *o)
     json_t *hello = p->memory >= 0 ? greet(p, false) : NULL;
     if (!hello && p->memory >= 0 && search_may_ask_python(o)) hello = greet(p, true);
     if (!hello) {
-        diag(s, DIAG_no_device, NO_SPAN, "no plan can be run here: %s", p->why ? p->why : strerror(errno));
+        diag(s, DIAG_no_device, NO_SPAN, "no plan can be run here: %s",
+             p->why ? p->why : strerror(errno));
         runner_close(r);
         return NULL;
     }
@@ -249,7 +254,8 @@ void runner_close(struct runner *r)
     *p = (struct runner_process){.memory = -1};
 }
 
-/* ---- jobs ------------------------------------------------------------------------------------- */
+/* ---- jobs -------------------------------------------------------------------------------------
+ */
 
 static bool grow(struct runner_process *p, size_t bytes)
 {
@@ -296,21 +302,24 @@ enum runner_status runner_begin(struct runner *r, const runner_tensors_vec *tens
 {
     json_t *t = json_array(), *v = json_array();
     for (size_t i = 0; i < tensors->n; i++)
-        json_array_append_new(t, json_pack("{s:I, s:I, s:I, s:b}", "uid", (json_int_t)tensors->at[i].uid, "bytes",
-                                           (json_int_t)tensors->at[i].bytes, "at", (json_int_t)tensors->at[i].at,
-                                           "output", tensors->at[i].output));
+        json_array_append_new(
+            t, json_pack("{s:I, s:I, s:I, s:b}", "uid", (json_int_t)tensors->at[i].uid, "bytes",
+                         (json_int_t)tensors->at[i].bytes, "at", (json_int_t)tensors->at[i].at,
+                         "output", tensors->at[i].output));
     for (size_t i = 0; i < values->n; i++) {
         char hex[17] = "";
         for (size_t k = 0; k < values->at[i].bytes && k < 8; k++)
             snprintf(hex + 2 * k, 3, "%02x", values->at[i].value[k]);
-        json_array_append_new(v, json_pack("{s:I, s:s}", "uid", (json_int_t)values->at[i].uid, "hex", hex));
+        json_array_append_new(
+            v, json_pack("{s:I, s:s}", "uid", (json_int_t)values->at[i].uid, "hex", hex));
     }
     if (!alive(r->p)) {
         json_decref(t);
         json_decref(v);
         return RUNNER_GONE;
     }
-    return ask_plainly(r->p, json_pack("{s:s, s:o, s:o}", "do", "begin", "tensors", t, "values", v));
+    return ask_plainly(r->p,
+                       json_pack("{s:s, s:o, s:o}", "do", "begin", "tensors", t, "values", v));
 }
 
 enum runner_status runner_fresh(struct runner *r)
@@ -318,15 +327,17 @@ enum runner_status runner_fresh(struct runner *r)
     return ask_plainly(r->p, json_pack("{s:s}", "do", "fresh"));
 }
 
-enum runner_status runner_load(struct runner *r, int slot, const char *plan, size_t n, int64_t workspace)
+enum runner_status runner_load(struct runner *r, int slot, const char *plan, size_t n,
+                               int64_t workspace)
 {
     if (n > PLAN_ROOM || !grow(r->p, PLAN_ROOM)) {
         say(r->p, "the plan has %zu bytes, %d are the most", n, PLAN_ROOM);
         return RUNNER_REFUSED;
     }
     memcpy(r->p->shared, plan, n);
-    return ask_plainly(r->p, json_pack("{s:s, s:i, s:i, s:I, s:I}", "do", "load", "slot", slot, "at", 0, "bytes",
-                                       (json_int_t)n, "workspace", (json_int_t)workspace));
+    return ask_plainly(r->p,
+                       json_pack("{s:s, s:i, s:i, s:I, s:I}", "do", "load", "slot", slot, "at", 0,
+                                 "bytes", (json_int_t)n, "workspace", (json_int_t)workspace));
 }
 
 void runner_unload(struct runner *r, int slot)
@@ -339,11 +350,13 @@ enum runner_status runner_run(struct runner *r, int slot)
     return ask_plainly(r->p, json_pack("{s:s, s:i}", "do", "run", "slot", slot));
 }
 
-enum runner_status runner_time(struct runner *r, int slot, double at_most_us, double *us, double *mhz)
+enum runner_status runner_time(struct runner *r, int slot, double at_most_us, double *us,
+                               double *mhz)
 {
     json_t *answer;
     enum runner_status st = ask(
-        r->p, json_pack("{s:s, s:i, s:f}", "do", "time", "slot", slot, "at_most_us", at_most_us), &answer);
+        r->p, json_pack("{s:s, s:i, s:f}", "do", "time", "slot", slot, "at_most_us", at_most_us),
+        &answer);
     *us = json_number_value(json_object_get(answer, "us"));
     *mhz = json_number_value(json_object_get(answer, "mhz"));
     json_decref(answer);

@@ -1,7 +1,7 @@
 /* runner: plans on this machine's GPU, run by another process (libexec/fgc/fgc-device).
  *
- * Invariant: a plan that crashes, hangs or ruins the device's context costs that process alone; the next
- * command starts a new one, which knows of no job and no plan. */
+ * Invariant: a plan that crashes, hangs or ruins the device's context costs that process alone; the
+ * next command starts a new one, which knows of no job and no plan. */
 #ifndef FGC_GPU_RUNNER_H
 #define FGC_GPU_RUNNER_H
 
@@ -52,9 +52,10 @@ enum runner_status runner_load(struct runner *r, int slot, const char *plan, siz
 void runner_unload(struct runner *r, int slot);
 /* Runs once on outputs of 0xff bytes, and fetches the outputs. */
 enum runner_status runner_run(struct runner *r, int slot);
-/* Microseconds a call, by events over a replay of a CUDA graph; mhz: the SMs' clock, 0 when not known.
- * Where a call takes longer than at_most_us (0: no limit) its time alone is given. */
-enum runner_status runner_time(struct runner *r, int slot, double at_most_us, double *us, double *mhz);
+/* Microseconds a call, by events over a replay of a CUDA graph; mhz: the SMs' clock, 0 when not
+ * known. Where a call takes longer than at_most_us (0: no limit) its time alone is given. */
+enum runner_status runner_time(struct runner *r, int slot, double at_most_us, double *us,
+                               double *mhz);
 /* Of the last status that was not RUNNER_OK; say: another text in its place. */
 const char *runner_why(const struct runner *r);
 void runner_say(struct runner *r, const char *why);

@@ -43,17 +43,18 @@ struct verdict {
 struct verdict interp_compare(const struct value *v, const struct array *want,
                               const struct array *got);
 
-/* Judges a tensor of real size by some of its elements, each evaluated by itself from the inputs: first and
- * last ones, and others drawn by the seed, as many as `budget` multiplications and additions allow. The whole
- * tensor is looked through for what cannot be there (NaN where no operator makes one: memory that was not
- * written). A reduction that is too long is judged by the values it gathers, where they are an output too.
- * bytes: by value id, the interface's tensors as they lie in memory; scalars take their defaults, or 1. */
+/* Judges a tensor of real size by some of its elements, each evaluated by itself from the inputs:
+ * first and last ones, and others drawn by the seed, as many as `budget` multiplications and
+ * additions allow. The whole tensor is looked through for what cannot be there (NaN where no
+ * operator makes one: memory that was not written). A reduction that is too long is judged by the
+ * values it gathers, where they are an output too. bytes: by value id, the interface's tensors as
+ * they lie in memory; scalars take their defaults, or 1. */
 struct sampled {
     struct verdict verdict;
     int64_t n;       /* elements that were judged */
     const char *why; /* NULL, or why this tensor cannot be judged */
 };
-void interp_sample(struct arena *a, const struct graph *g, void *const *bytes, const struct value *output,
-                   uint64_t seed, double budget, struct sampled *out);
+void interp_sample(struct arena *a, const struct graph *g, void *const *bytes,
+                   const struct value *output, uint64_t seed, double budget, struct sampled *out);
 
 #endif

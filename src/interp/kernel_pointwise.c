@@ -10,7 +10,7 @@
 /* Operands and attributes of one element. */
 struct at {
     double a, b, c; /* first, second, third operand */
-    int64_t index; /* of the element along the operator's axis, where it has one */
+    int64_t index;  /* of the element along the operator's axis, where it has one */
     const struct attr *attr;
 };
 
@@ -69,7 +69,8 @@ static double sigmoid(double x)
     return 1 / (1 + exp(-x));
 }
 
-static double gelu_slope(double x) /* Phi(x) + x phi(x), phi the density of the normal distribution */
+static double
+gelu_slope(double x) /* Phi(x) + x phi(x), phi the density of the normal distribution */
 {
     return 0.5 * erfc(-x * 0.70710678118654752440) + x * 0.39894228040143267794 * exp(-x * x / 2);
 }
@@ -86,7 +87,8 @@ TWO(elu_bwd, b > 0 || isnan(b) ? a : a * REAL(0) * exp(b))
 TWO(gelu_bwd, a *gelu_slope(b))
 TWO(gelu_tanh_bwd, a *gelu_tanh_slope(b))
 TWO(sigmoid_bwd, a *sigmoid(b) * sigmoid(-b))
-TWO(swish_bwd, a *(sigmoid(REAL(0) * b) + REAL(0) * b * sigmoid(REAL(0) * b) * sigmoid(-REAL(0) * b)))
+TWO(swish_bwd,
+    a *(sigmoid(REAL(0) * b) + REAL(0) * b * sigmoid(REAL(0) * b) * sigmoid(-REAL(0) * b)))
 TWO(softplus_bwd, a *sigmoid(REAL(0) * b))
 TWO(tanh_bwd, a / (cosh(b) * cosh(b)))
 

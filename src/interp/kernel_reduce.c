@@ -96,7 +96,8 @@ static void all(struct eval *e)
     struct array *x = e->in[0], *y = e->out[0];
     int64_t mode = eval_attr(e, "mode")->i;
     struct gathered g = {0};
-    for (int64_t i = 0; i < x->count; i++) reduce_take(&g, mode, x->at[i], x->bound ? x->bound[i] : 0);
+    for (int64_t i = 0; i < x->count; i++)
+        reduce_take(&g, mode, x->at[i], x->bound ? x->bound[i] : 0);
     y->at[0] = reduce_finish(&g, mode);
     if (y->bound) y->bound[0] = g.bound;
 }

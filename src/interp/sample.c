@@ -1,7 +1,7 @@
 /* sample: elements of large results, one by one, from the inputs in memory.
  *
- * Invariant: an element is evaluated by the same formulas and bounds as a whole tensor is; what it costs is
- * counted, and nothing begins that the budget cannot end. */
+ * Invariant: an element is evaluated by the same formulas and bounds as a whole tensor is; what it
+ * costs is counted, and nothing begins that the budget cannot end. */
 #include <math.h>
 
 #include "interp/internal.h"
@@ -188,7 +188,8 @@ static struct number at(struct sampler *s, const struct value *v, const int64_t 
 {
     if (v->rank == 0 && !v->producer)
         return (struct number){v->role == VAL_SCALAR && !v->has_default ? 1 : v->literal, 0};
-    if (!v->producer) return (struct number){dtype_load(v->type, s->bytes[v->id], address(v, index)), 0};
+    if (!v->producer)
+        return (struct number){dtype_load(v->type, s->bytes[v->id], address(v, index)), 0};
     const struct op *op = v->producer;
     switch (ops[op->id].family) {
     case FAM_pointwise: return point(s, op, index);
@@ -200,9 +201,11 @@ static struct number at(struct sampler *s, const struct value *v, const int64_t 
     }
 }
 
-/* ---- what one element costs ------------------------------------------------------------------- */
+/* ---- what one element costs -------------------------------------------------------------------
+ */
 
-/* Multiplications and additions for one element of v; grows without bound where results are shared. */
+/* Multiplications and additions for one element of v; grows without bound where results are shared.
+ */
 static double cost(const struct value *v)
 {
     const struct op *op = v->producer;
@@ -225,7 +228,8 @@ static double cost(const struct value *v)
     return all * n;
 }
 
-/* ---- judging ---------------------------------------------------------------------------------- */
+/* ---- judging ----------------------------------------------------------------------------------
+ */
 
 static uint64_t next(uint64_t *state)
 {
@@ -240,21 +244,28 @@ static void draw(const struct value *v, int64_t i, uint64_t *state, int64_t *ind
 {
     for (int k = 0; k < v->rank; k++) {
         bool corner = i < (int64_t)1 << v->rank;
-        index[k] = corner ? (i >> k & 1 ? v->dim[k] - 1 : 0) : (int64_t)(next(state) % (uint64_t)v->dim[k]);
+        index[k] = corner ? (i >> k & 1 ? v->dim[k] - 1 : 0)
+                          : (int64_t)(next(state) % (uint64_t)v->dim[k]);
         if (!corner && next(state) % 8 == 0) index[k] = v->dim[k] - 1;
     }
 }
 
-static void weigh(struct sampled *out, double got, struct number want, int64_t place, double norm[2])
+static void weigh(struct sampled *out, double got, struct number want, int64_t place,
+                  double norm[2])
 {
     struct verdict *r = &out->verdict;
     double error = fabs(got - want.value), share;
-    if (isnan(want.value)) share = isnan(got) ? 0 : INFINITY;
-    else if (isinf(want.value) || isinf(got)) share = got == want.value ? 0 : INFINITY;
-    else if (isnan(error)) share = INFINITY;
-    else share = error == 0 ? 0 : want.bound > 0 ? error / want.bound : INFINITY;
+    if (isnan(want.value))
+        share = isnan(got) ? 0 : INFINITY;
+    else if (isinf(want.value) || isinf(got))
+        share = got == want.value ? 0 : INFINITY;
+    else if (isnan(error))
+        share = INFINITY;
+    else
+        share = error == 0 ? 0 : want.bound > 0 ? error / want.bound : INFINITY;
     if (out->n++ == 0 || share > r->worst)
-        *r = (struct verdict){.worst = share, .at = place, .got = got, .want = want.value, .bound = want.bound};
+        *r = (struct verdict){
+            .worst = share, .at = place, .got = got, .want = want.value, .bound = want.bound};
     if (!isfinite(want.value) || !isfinite(got)) return;
     norm[0] += error * error;
     norm[1] += want.value * want.value;
@@ -299,7 +310,8 @@ static const struct value *stored_twin(const struct graph *g, const struct value
 /* A long reduction over values that are an output too is judged by what was stored of them. */
 static bool by_twin(struct sampler *s, const struct value *v, struct sampled *out, double norm[2])
 {
-    const struct op *op = v->producer && v->producer->id == OP_cast ? v->producer->in[0]->producer : v->producer;
+    const struct op *op = v->producer && v->producer->id == OP_cast ? v->producer->in[0]->producer
+                                                                    : v->producer;
     if (!op || ops[op->id].family != FAM_reduction) return false;
     const struct value *twin = stored_twin(s->g, op->in[0]), *y = op->out[0];
     int64_t count, from[MAX_RANK], index[MAX_RANK];
@@ -316,7 +328,8 @@ static bool by_twin(struct sampler *s, const struct value *v, struct sampled *ou
         }
         for (int k = 0; k < y->rank; k++) cell = cell * y->dim[k] + (y->dim[k] == 1 ? 0 : from[k]);
         double x = dtype_load(twin->type, s->bytes[twin->id], address(twin, from));
-        reduce_take(&cells[cell], eval_attr(&e, "mode")->i, x, twin == op->in[0] ? 0 : dtype_ulp(twin->type, x));
+        reduce_take(&cells[cell], eval_attr(&e, "mode")->i, x,
+                    twin == op->in[0] ? 0 : dtype_ulp(twin->type, x));
     }
     for (int64_t i = 0; i < count; i++) {
         int64_t left = i;
@@ -331,8 +344,8 @@ static bool by_twin(struct sampler *s, const struct value *v, struct sampled *ou
     return true;
 }
 
-void interp_sample(struct arena *a, const struct graph *g, void *const *bytes, const struct value *output,
-                   uint64_t seed, double budget, struct sampled *out)
+void interp_sample(struct arena *a, const struct graph *g, void *const *bytes,
+                   const struct value *output, uint64_t seed, double budget, struct sampled *out)
 {
     struct sampler s = {.a = a, .g = g, .bytes = bytes, .left = budget};
     int64_t count = 0, index[MAX_RANK];
@@ -358,14 +371,15 @@ void interp_sample(struct arena *a, const struct graph *g, void *const *bytes, c
             }
             int64_t place = 0;
             for (int k = 0; k < output->rank; k++) place = place * output->dim[k] + index[k];
-            weigh(out, dtype_load(output->type, bytes[output->id], address(output, index)), at(&s, output, index),
-                  place, norm);
+            weigh(out, dtype_load(output->type, bytes[output->id], address(output, index)),
+                  at(&s, output, index), place, norm);
         }
     }
     struct verdict *r = &out->verdict;
     double rule = norm_rule(output);
     r->relative = norm[1] > 0 ? sqrt(norm[0] / norm[1]) : sqrt(norm[0]);
-    if (rule > 0 && r->relative > rule && r->relative / rule > r->worst) r->worst = r->relative / rule;
+    if (rule > 0 && r->relative > rule && r->relative / rule > r->worst)
+        r->worst = r->relative / rule;
     r->ok = out->n > 0 && r->worst <= 1;
     if (out->n == 0 && !out->why) out->why = "no element could be evaluated";
 }

@@ -180,7 +180,8 @@ static bool in_order(struct graph *g)
         struct op *op = g->ops.at[i];
         op->index = (int)i;
         for (int k = 0; ordered && k < ops[op->id].n_in; k++) {
-            const struct op *p = op->in[k]->producer; /* its number is stale where it stands behind */
+            const struct op *p =
+                op->in[k]->producer; /* its number is stale where it stands behind */
             ordered = !p || ((size_t)p->index < i && g->ops.at[p->index] == p);
         }
     }

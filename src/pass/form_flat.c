@@ -105,8 +105,8 @@ static bool refuse(struct session *s, const struct component *c, const struct va
 {
     const struct op *op = pass_op_at(c, v);
     const char *name = v->name ? arena_printf(s->arena, "'%s'", v->name) : "an intermediate";
-    struct diag *d =
-        diag(s, DIAG_no_form, op->span, "no cuDNN engine takes this form: %s %s", name, why);
+    struct diag *d = diag(s, DIAG_no_form, op->span, "no cuDNN engine takes this form: %s %s", name,
+                          why);
     diag_note(s, d, v->span, "its dims are %s, its strides %s",
               pass_dims_text(s->arena, v->rank, v->dim),
               pass_dims_text(s->arena, v->rank, v->stride));
@@ -149,8 +149,8 @@ static void restate(struct value *v, const struct groups *g, enum flat_form form
     memcpy(v->dim, dim, sizeof dim);
     memcpy(v->stride, stride, sizeof stride);
     if (memory) {
-        struct axis_order by =
-            form == FLAT_CHANNELS ? order_channels_last(rank) : order_row_major(rank);
+        struct axis_order by = form == FLAT_CHANNELS ? order_channels_last(rank)
+                                                     : order_row_major(rank);
         canonical_strides(v, 1, &by);
     } else {
         (form == FLAT_CHANNELS ? dims_channels_last : dims_row_major)(rank, v->dim, v->stride);
@@ -159,7 +159,8 @@ static void restate(struct value *v, const struct groups *g, enum flat_form form
 
 /* Where the axes went that operators name by number: to their group, which they have alone; an axis
  * of size 1 to one that the form adds. */
-static bool renumber(struct session *s, const struct component *c, const struct groups *g, int first)
+static bool renumber(struct session *s, const struct component *c, const struct groups *g,
+                     int first)
 {
     int to[MAX_RANK];
     for (int k = 0; k < MAX_RANK; k++) to[k] = first > 0 ? 0 : -1;
@@ -221,10 +222,10 @@ static bool has_full_input(struct session *s, const struct component *c)
         }
     }
     const struct op *op = c->ops.at[0];
-    struct diag *d =
-        diag(s, DIAG_no_form, op->span,
-             "no cuDNN engine takes this form: no input has all dims of the result, %s",
-             pass_dims_text(s->arena, c->rank, full));
+    struct diag *d = diag(
+        s, DIAG_no_form, op->span,
+        "no cuDNN engine takes this form: no input has all dims of the result, %s",
+        pass_dims_text(s->arena, c->rank, full));
     diag_hint(s, d, "give one input its full dims");
     return false;
 }
@@ -272,11 +273,11 @@ static bool no_column_alone(struct session *s, const struct component *c, const 
         bool column = false; /* longer than 1 along some other axis */
         for (int j = 0; j + 1 < g->n; j++) column = column || y->dim[g->fastest[j]] > 1;
         if (!column) continue;
-        struct diag *d =
-            diag(s, DIAG_no_form, op->span,
-                 "no cuDNN engine takes this form: '%s' works on a column alone, dims %s, "
-                 "which engines get wrong",
-                 ops[op->id].name, pass_dims_text(s->arena, y->rank, y->dim));
+        struct diag *d = diag(
+            s, DIAG_no_form, op->span,
+            "no cuDNN engine takes this form: '%s' works on a column alone, dims %s, "
+            "which engines get wrong",
+            ops[op->id].name, pass_dims_text(s->arena, y->rank, y->dim));
         diag_hint(s, d, "compute it in a graph of its own, or give it an operand of full size");
         return false;
     }

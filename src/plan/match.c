@@ -32,8 +32,7 @@ static const json_t *find(const json_t *list, const char *key, const char *value
 {
     size_t i;
     json_t *o;
-    json_array_foreach((json_t *)list, i, o)
-    {
+    json_array_foreach((json_t *)list, i, o) {
         const char *v = json_string_value(json_object_get(o, key));
         if (v && strcmp(v, value) == 0) return o;
     }
@@ -202,8 +201,7 @@ static void compare_unasked(struct match *m, const struct desc *op, const json_t
 {
     const char *key;
     json_t *v;
-    json_object_foreach((json_t *)node, key, v)
-    {
+    json_object_foreach((json_t *)node, key, v) {
         bool asked = false, operand = false, changes = false;
         for (size_t k = 0; k < COUNT_OF(printed); k++) {
             if (strcmp(printed[k].key, key) != 0) continue;

@@ -1,8 +1,9 @@
-/* import: the names of files: each file has a scope of its own, and sees the names of what it imports.
+/* import: the names of files: each file has a scope of its own, and sees the names of what it
+ * imports.
  *
- * Invariant: nearest wins (the file's own names, then its imports', then what is predeclared); imports of
- * imports are not seen; graphs are never imported. A name that two imports define is refused where it is
- * used plainly, and can be told apart as FILE.NAME. */
+ * Invariant: nearest wins (the file's own names, then its imports', then what is predeclared);
+ * imports of imports are not seen; graphs are never imported. A name that two imports define is
+ * refused where it is used plainly, and can be told apart as FILE.NAME. */
 #include "sema/internal.h"
 
 static bool is_shared(const struct sym *sym)
@@ -20,8 +21,10 @@ struct sym *file_find(const struct sema *m, const char *name, const struct impor
         struct sym *sym = scope_find(by->file, name);
         if (sym == NULL || !is_shared(sym) || sym == found) continue;
         by->used = true;
-        if (found == NULL) found = sym;
-        else if (twice != NULL) *twice = by;
+        if (found == NULL)
+            found = sym;
+        else if (twice != NULL)
+            *twice = by;
     }
     return found;
 }
@@ -33,7 +36,8 @@ struct sym *file_find_path(const struct sema *m, const names_vec *path)
         struct import *by = &m->file->imports.at[i];
         bool named = path->n == 2 && by->name.text == path->at[0].text;
         if (path->n == 3 && by->path != NULL)
-            named = strcmp(by->path, path_text((struct sema *)m, &(names_vec){path->at, last, last})) == 0;
+            named = strcmp(by->path,
+                           path_text((struct sema *)m, &(names_vec){path->at, last, last})) == 0;
         struct sym *sym = named ? scope_find(by->file, path->at[last].text) : NULL;
         if (sym == NULL || !is_shared(sym)) continue;
         by->used = sym->used = true;
@@ -50,7 +54,8 @@ struct sym *file_use(struct sema *m, struct name name, bool *reported)
     if (sym != NULL) sym->used = true;
     if (twice == NULL) return sym;
     struct sym *other = scope_find(twice->file, name.text);
-    struct diag *d = error_at(m, DIAG_ambiguous, name.span, "'%s' is defined by two imports", name.text);
+    struct diag *d = error_at(m, DIAG_ambiguous, name.span, "'%s' is defined by two imports",
+                              name.text);
     diag_note(m->s, d, sym->span, "'%s' is %s here", name.text, sym_word(sym->kind));
     diag_note(m->s, d, other->span, "and %s here", sym_word(other->kind));
     hint(m, d, "say which: %s.%s", twice->name.text, name.text);
@@ -59,7 +64,8 @@ struct sym *file_use(struct sema *m, struct name name, bool *reported)
 
 /* ---- the files ---------------------------------------------------------------------------- */
 
-/* The last name of a path, or a file's name without folder and suffix: what may stand before a dot. */
+/* The last name of a path, or a file's name without folder and suffix: what may stand before a dot.
+ */
 static struct name qualifier(struct sema *m, const struct item *item)
 {
     if (item->import_file == NULL)
@@ -143,6 +149,7 @@ void warn_unused_imports(struct sema *m)
 {
     for (size_t i = 0; i < m->file->imports.n; i++) {
         const struct import *by = &m->file->imports.at[i];
-        if (!by->used) warn_at(m, DIAG_unused, by->name.span, "import '%s' is never used", by->name.text);
+        if (!by->used)
+            warn_at(m, DIAG_unused, by->name.span, "import '%s' is never used", by->name.text);
     }
 }

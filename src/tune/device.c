@@ -1,8 +1,8 @@
-/* device: this machine's GPU, for the tuner: the job's tensors with random data, plans run by gpu/runner, results
- * judged by whoever opened the device.
+/* device: this machine's GPU, for the tuner: the job's tensors with random data, plans run by
+ * gpu/runner, results judged by whoever opened the device.
  *
- * Invariant: uids are those of the descriptor tree that the plans were built of; what the tree does not have
- * in memory is not bound. */
+ * Invariant: uids are those of the descriptor tree that the plans were built of; what the tree does
+ * not have in memory is not bound. */
 #include <stdlib.h>
 
 #include "gpu/runner.h"
@@ -29,13 +29,16 @@ static enum run_status status_of(enum runner_status st)
     return of[st];
 }
 
-/* ---- the job's tensors ------------------------------------------------------------------------ */
+/* ---- the job's tensors ------------------------------------------------------------------------
+ */
 
 static const struct value *interface_value(const struct graph *g, int64_t uid)
 {
     for (size_t i = 0; i < g->values.n; i++) {
         const struct value *v = g->values.at[i];
-        if (v->uid == uid && (v->role == VAL_INPUT || v->role == VAL_OUTPUT || v->role == VAL_SCALAR)) return v;
+        if (v->uid == uid &&
+            (v->role == VAL_INPUT || v->role == VAL_OUTPUT || v->role == VAL_SCALAR))
+            return v;
     }
     return NULL;
 }
@@ -60,10 +63,12 @@ static void add_value(struct device *d, int64_t uid, enum dtype type, double x)
 static bool add_tensor(struct device *d, const struct value *v)
 {
     int64_t extent, bytes;
-    if (!dims_extent(v->rank, v->dim, v->stride, &extent) || !i64_mul(extent, dtypes[v->type].bits / 8, &bytes))
+    if (!dims_extent(v->rank, v->dim, v->stride, &extent) ||
+        !i64_mul(extent, dtypes[v->type].bits / 8, &bytes))
         return false;
     vec_push(d->s->arena, &d->tensors,
-             ((struct runner_tensor_at){.uid = v->uid, .bytes = (size_t)bytes, .output = v->role == VAL_OUTPUT}));
+             ((struct runner_tensor_at){
+                 .uid = v->uid, .bytes = (size_t)bytes, .output = v->role == VAL_OUTPUT}));
     return true;
 }
 
@@ -75,13 +80,17 @@ static bool list_tensors(struct device *d)
     for (size_t i = 0; i < tree->descs.n; i++) {
         const struct desc *t = tree->descs.at[i];
         if (t->kind != DESC_KIND_TENSOR || desc_get(t, DESC_ATTR_TENSOR_IS_VIRTUAL)) continue;
-        const struct value *v = interface_value(d->job->ir, desc_get(t, DESC_ATTR_TENSOR_UNIQUE_ID)->i[0]);
+        const struct value *v = interface_value(d->job->ir,
+                                                desc_get(t, DESC_ATTR_TENSOR_UNIQUE_ID)->i[0]);
         if (!v) continue; /* a constant, below */
-        if (v->role == VAL_SCALAR) add_value(d, v->uid, v->type, v->has_default ? v->literal : 1);
-        else if (!add_tensor(d, v)) return false;
+        if (v->role == VAL_SCALAR)
+            add_value(d, v->uid, v->type, v->has_default ? v->literal : 1);
+        else if (!add_tensor(d, v))
+            return false;
     }
     for (size_t i = 0; i < tree->constants.n; i++)
-        add_value(d, tree->constants.at[i].uid, by_word(tree->constants.at[i].type), tree->constants.at[i].value);
+        add_value(d, tree->constants.at[i].uid, by_word(tree->constants.at[i].type),
+                  tree->constants.at[i].value);
     return runner_layout(d->r, &d->tensors);
 }
 
@@ -92,8 +101,8 @@ static uint64_t mix(uint64_t x)
     return x ^ x >> 31;
 }
 
-/* Uniform in [-1, 1), small integers, bools: never zeros, on which a GPU runs faster. What a type makes of
- * 65,536 numbers is made once; elements draw among them. */
+/* Uniform in [-1, 1), small integers, bools: never zeros, on which a GPU runs faster. What a type
+ * makes of 65,536 numbers is made once; elements draw among them. */
 static void fill(struct device *d, const struct value *v, void *to, size_t bytes)
 {
     enum { TABLE = 65536 };
@@ -103,9 +112,10 @@ static void fill(struct device *d, const struct value *v, void *to, size_t bytes
     for (int64_t i = 0; i < TABLE; i++) {
         double u = ((double)i + 0.5) / TABLE;
         dtype_store(v->type, table, i,
-                    dtypes[v->type].klass == DTC_bool  ? u < 0.5
-                    : dtypes[v->type].klass == DTC_int ? (double)(int)(u * 17) - (v->type == DT_u8 ? 0 : 8)
-                                                       : 2 * u - 1);
+                    dtypes[v->type].klass == DTC_bool ? u < 0.5
+                    : dtypes[v->type].klass == DTC_int
+                        ? (double)(int)(u * 17) - (v->type == DT_u8 ? 0 : 8)
+                        : 2 * u - 1);
     }
     uint64_t state = mix(d->seed * 1000003 + (uint64_t)v->uid);
     for (size_t i = 0; i < n; i++) {
@@ -119,11 +129,13 @@ static void fill_inputs(struct device *d)
 {
     for (size_t i = 0; i < d->tensors.n; i++) {
         const struct runner_tensor_at *t = &d->tensors.at[i];
-        if (!t->output) fill(d, interface_value(d->job->ir, t->uid), runner_bytes(d->r, t->at), t->bytes);
+        if (!t->output)
+            fill(d, interface_value(d->job->ir, t->uid), runner_bytes(d->r, t->at), t->bytes);
     }
 }
 
-/* ---- the face --------------------------------------------------------------------------------- */
+/* ---- the face ---------------------------------------------------------------------------------
+ */
 
 static enum run_status begin(void *self, const struct tune_job *j, uint64_t seed)
 {
@@ -135,7 +147,8 @@ static enum run_status begin(void *self, const struct tune_job *j, uint64_t seed
     return status_of(runner_begin(d->r, &d->tensors, &d->values));
 }
 
-/* A process that was ended knows of no job: it is told again, and what is loaded is loaded by the tuner. */
+/* A process that was ended knows of no job: it is told again, and what is loaded is loaded by the
+ * tuner. */
 static enum run_status again(struct device *d, enum run_status st)
 {
     if (st != RUN_CRASH && st != RUN_HANG) return st;
@@ -146,7 +159,8 @@ static enum run_status again(struct device *d, enum run_status st)
     return st;
 }
 
-static enum run_status load(void *self, int slot, const struct tune_pick *p, const char *plan, size_t n)
+static enum run_status load(void *self, int slot, const struct tune_pick *p, const char *plan,
+                            size_t n)
 {
     struct device *d = self;
     return again(d, status_of(runner_load(d->r, slot, plan, n, p->workspace_bytes)));
@@ -159,7 +173,8 @@ static enum run_status check(void *self, struct arena *a, int slot, struct tune_
     if (st != RUN_OK) return st;
     void **bytes = NEW_N(a, void *, d->job->ir->values.n + 1);
     for (size_t i = 0; i < d->tensors.n; i++)
-        bytes[interface_value(d->job->ir, d->tensors.at[i].uid)->id] = runner_bytes(d->r, d->tensors.at[i].at);
+        bytes[interface_value(d->job->ir, d->tensors.at[i].uid)->id] = runner_bytes(
+            d->r, d->tensors.at[i].at);
     d->judge(d->s, a, d->job, bytes, d->seed, out);
     return RUN_OK;
 }
@@ -196,7 +211,8 @@ static void close_it(void *self)
     runner_close(d->r);
 }
 
-struct tune_device *tune_device_open(struct session *s, const struct gpu_search *o, tune_judge_fn *judge)
+struct tune_device *tune_device_open(struct session *s, const struct gpu_search *o,
+                                     tune_judge_fn *judge)
 {
     struct device *d = NEW(s->arena, struct device);
     d->s = s;

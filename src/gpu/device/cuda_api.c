@@ -14,10 +14,10 @@ bool cuda_open(struct cuda *c, const char **why)
         *why = dlerror();
         return false;
     }
-#define LOOK(name)                                              \
-    if (!(*(void **)&c->p_##name = dlsym(h, STRING(name)))) {   \
-        *why = "libcuda.so.1 lacks " STRING(name);              \
-        return false;                                           \
+#define LOOK(name)                                            \
+    if (!(*(void **)&c->p_##name = dlsym(h, STRING(name)))) { \
+        *why = "libcuda.so.1 lacks " STRING(name);            \
+        return false;                                         \
     }
     CUDA_FUNCTIONS(LOOK)
 #undef LOOK
@@ -27,5 +27,7 @@ bool cuda_open(struct cuda *c, const char **why)
 const char *cuda_word(const struct cuda *c, CUresult r)
 {
     const char *name = 0;
-    return c->p_cuGetErrorName && c->p_cuGetErrorName(r, &name) == CUDA_SUCCESS && name ? name : "an unknown error";
+    return c->p_cuGetErrorName && c->p_cuGetErrorName(r, &name) == CUDA_SUCCESS && name
+               ? name
+               : "an unknown error";
 }

@@ -6,13 +6,15 @@
 #include <stdbool.h>
 
 #define CUDA_FUNCTIONS(F)                                                                          \
-    F(cuInit) F(cuDriverGetVersion) F(cuDeviceGet) F(cuDeviceGetName) F(cuDeviceGetUuid)           \
-    F(cuDeviceGetAttribute) F(cuDeviceTotalMem) F(cuDevicePrimaryCtxRetain) F(cuCtxSetCurrent)     \
-    F(cuMemAlloc) F(cuMemFree) F(cuMemGetInfo) F(cuMemcpyHtoD) F(cuMemcpyDtoH) F(cuMemcpyDtoD)     \
-    F(cuMemsetD8) F(cuStreamCreate) F(cuStreamSynchronize) F(cuStreamBeginCapture)                 \
-    F(cuStreamEndCapture) F(cuGraphInstantiateWithFlags) F(cuGraphLaunch) F(cuGraphDestroy)        \
-    F(cuGraphExecDestroy) F(cuEventCreate) F(cuEventRecord) F(cuEventSynchronize)                  \
-    F(cuEventElapsedTime) F(cuGetErrorName)
+    F(cuInit)                                                                                      \
+    F(cuDriverGetVersion) F(cuDeviceGet) F(cuDeviceGetName) F(cuDeviceGetUuid)                     \
+        F(cuDeviceGetAttribute) F(cuDeviceTotalMem) F(cuDevicePrimaryCtxRetain) F(cuCtxSetCurrent) \
+            F(cuMemAlloc) F(cuMemFree) F(cuMemGetInfo) F(cuMemcpyHtoD) F(cuMemcpyDtoH)             \
+                F(cuMemcpyDtoD) F(cuMemsetD8) F(cuStreamCreate) F(cuStreamSynchronize)             \
+                    F(cuStreamBeginCapture) F(cuStreamEndCapture) F(cuGraphInstantiateWithFlags)   \
+                        F(cuGraphLaunch) F(cuGraphDestroy) F(cuGraphExecDestroy) F(cuEventCreate)  \
+                            F(cuEventRecord) F(cuEventSynchronize) F(cuEventElapsedTime)           \
+                                F(cuGetErrorName)
 
 struct cuda {
 #define MEMBER(name) __typeof__(&name) p_##name;

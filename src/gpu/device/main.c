@@ -1,8 +1,9 @@
-/* fgc-device: runs plans on GPU 0 for a parent that speaks with it, one JSON object a line each way, over
- * standard input and output; tensors travel in the memory behind descriptor 3. See gpu/device.h.
+/* fgc-device: runs plans on GPU 0 for a parent that speaks with it, one JSON object a line each
+ * way, over standard input and output; tensors travel in the memory behind descriptor 3. See
+ * gpu/device.h.
  *
- * Invariant: every answer is about the command before it; after an error that leaves the device's context
- * unusable the process says so and ends, so that the next one starts clean. */
+ * Invariant: every answer is about the command before it; after an error that leaves the device's
+ * context unusable the process says so and ends, so that the next one starts clean. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -46,12 +47,14 @@ static bool map_shared(struct runner *r)
     if ((size_t)st.st_size == r->shared_bytes) return true;
     if (r->shared) munmap(r->shared, r->shared_bytes);
     r->shared_bytes = (size_t)st.st_size;
-    r->shared = r->shared_bytes ? mmap(NULL, r->shared_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, 3, 0) : NULL;
+    r->shared = r->shared_bytes
+                    ? mmap(NULL, r->shared_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, 3, 0)
+                    : NULL;
     return r->shared != MAP_FAILED;
 }
 
-/* Faults on purpose, for tests of who must live with them: FGC_TEST_FAULT=corrupt:2,hang:3,crash:4, by
- * slot. */
+/* Faults on purpose, for tests of who must live with them: FGC_TEST_FAULT=corrupt:2,hang:3,crash:4,
+ * by slot. */
 static const char *planted(int64_t slot)
 {
     static const char *const kinds[] = {"corrupt", "hang", "crash"};

@@ -1,7 +1,7 @@
 /* runner: opens the device, holds the tensors of a job in several sets of memory, and loads plans.
  *
- * Invariant: sizes and offsets of a command are checked against the shared memory before they are used;
- * a slot's packs are of the present memory, or none. */
+ * Invariant: sizes and offsets of a command are checked against the shared memory before they are
+ * used; a slot's packs are of the present memory, or none. */
 #include "gpu/build/device.h"
 #include "gpu/device/runner.h"
 
@@ -17,12 +17,12 @@ static json_t *refused(const char *what, const char *why)
 /* Errors of the driver after which nothing in the context works any more. */
 static bool is_sticky(CUresult r)
 {
-    return r == CUDA_ERROR_ILLEGAL_ADDRESS || r == CUDA_ERROR_LAUNCH_FAILED || r == CUDA_ERROR_LAUNCH_TIMEOUT ||
-           r == CUDA_ERROR_MISALIGNED_ADDRESS || r == CUDA_ERROR_ILLEGAL_INSTRUCTION || r == CUDA_ERROR_ASSERT ||
+    return r == CUDA_ERROR_ILLEGAL_ADDRESS || r == CUDA_ERROR_LAUNCH_FAILED ||
+           r == CUDA_ERROR_LAUNCH_TIMEOUT || r == CUDA_ERROR_MISALIGNED_ADDRESS ||
+           r == CUDA_ERROR_ILLEGAL_INSTRUCTION || r == CUDA_ERROR_ASSERT ||
            r == CUDA_ERROR_HARDWARE_STACK_ERROR || r == CUDA_ERROR_INVALID_ADDRESS_SPACE ||
            r == CUDA_ERROR_INVALID_PC || r == CUDA_ERROR_ECC_UNCORRECTABLE;
 }
-
 
 json_t *runner_cuda(struct runner *r, CUresult e, const char *what)
 {
@@ -30,11 +30,12 @@ json_t *runner_cuda(struct runner *r, CUresult e, const char *what)
     return refused(what, cuda_word(&r->cu, e));
 }
 
-
 json_t *runner_cudnn(struct runner *r, cudnnStatus_t st, const char *what)
 {
     const char *more = cudnn_last_error(&r->c);
-    return json_pack("{s:o}", "refused", json_sprintf("%s: %s%s%.400s", what, status_word(&r->c, st), *more ? ": " : "", more));
+    return json_pack(
+        "{s:o}", "refused",
+        json_sprintf("%s: %s%s%.400s", what, status_word(&r->c, st), *more ? ": " : "", more));
 }
 
 /* ---- the device ------------------------------------------------------------------------------ */
@@ -66,15 +67,17 @@ static json_t *introduce(struct runner *r, CUdevice dev)
     r->cu.p_cuDeviceGetUuid(&uuid, dev);
     r->cu.p_cuDeviceTotalMem(&memory, dev);
     for (int i = 0; i < 16; i++)
-        at += (size_t)snprintf(text + at, sizeof text - at, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s%02x",
+                               i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
                                (unsigned char)uuid.bytes[i]);
     r->l2_bytes = (size_t)attribute(r, dev, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
     open_nvml(r, text);
-    return json_pack("{s:s, s:s, s:i, s:i, s:i, s:I}", "name", name, "uuid", text, "driver", r->driver, "sm",
+    return json_pack("{s:s, s:s, s:i, s:i, s:i, s:I}", "name", name, "uuid", text, "driver",
+                     r->driver, "sm",
                      10 * attribute(r, dev, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
                          attribute(r, dev, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
-                     "multiprocessors", attribute(r, dev, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT), "memory_bytes",
-                     (json_int_t)memory);
+                     "multiprocessors", attribute(r, dev, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
+                     "memory_bytes", (json_int_t)memory);
 }
 
 json_t *runner_open(struct runner *r, const json_t *request)
@@ -100,7 +103,8 @@ json_t *runner_open(struct runner *r, const json_t *request)
         return json_pack("{s:s}", "refused", json_string_value(json_object_get(libs, "error")));
     *(void **)&r->execute = dlsym(RTLD_DEFAULT, "cudnnBackendExecute");
     *(void **)&r->set_stream = dlsym(RTLD_DEFAULT, "cudnnSetStream");
-    if (!r->execute || !r->set_stream) return json_pack("{s:s}", "refused", "this cuDNN cannot execute plans");
+    if (!r->execute || !r->set_stream)
+        return json_pack("{s:s}", "refused", "this cuDNN cannot execute plans");
     cudnnStatus_t st = r->c.cudnnCreate(&r->c.handle);
     if (st == CUDNN_STATUS_SUCCESS) st = r->set_stream(r->c.handle, r->stream);
     if (st != CUDNN_STATUS_SUCCESS) return runner_cudnn(r, st, "cuDNN does not start");
@@ -139,7 +143,8 @@ static int count_sets(struct runner *r)
     }
     if (r->cu.p_cuMemGetInfo(&free_bytes, &total) != CUDA_SUCCESS) return 1;
     size_t n = inputs ? 3 * r->l2_bytes / inputs + 1 : 1;
-    while (n > 1 && n > free_bytes / 3 / all) n--; /* a third: the next data comes before this goes */
+    while (n > 1 && n > free_bytes / 3 / all)
+        n--; /* a third: the next data comes before this goes */
     return n > RUNNER_SETS ? RUNNER_SETS : (int)n;
 }
 
@@ -156,7 +161,8 @@ static CUresult fill_set(struct runner *r, int s, CUdeviceptr *memory, const CUd
     return e;
 }
 
-/* New memory with the shared tensors' values, while the old still stands, so that addresses differ. */
+/* New memory with the shared tensors' values, while the old still stands, so that addresses differ.
+ */
 static json_t *upload(struct runner *r)
 {
     CUdeviceptr(*next)[RUNNER_TENSORS] = calloc(RUNNER_SETS, sizeof *next);
@@ -172,12 +178,14 @@ static json_t *upload(struct runner *r)
     free(next);
     for (int i = 0; i < RUNNER_SLOTS; i++)
         if (r->slot[i]) forget_packs(r, r->slot[i]);
-    return e == CUDA_SUCCESS ? json_pack("{s:i}", "sets", r->n_sets) : runner_cuda(r, e, "the tensors do not fit");
+    return e == CUDA_SUCCESS ? json_pack("{s:i}", "sets", r->n_sets)
+                             : runner_cuda(r, e, "the tensors do not fit");
 }
 
 static bool read_tensor(struct runner *r, const json_t *j, struct runner_tensor *t)
 {
-    json_int_t bytes = json_integer_value(json_object_get(j, "bytes")), at = json_integer_value(json_object_get(j, "at"));
+    json_int_t bytes = json_integer_value(json_object_get(j, "bytes")),
+               at = json_integer_value(json_object_get(j, "at"));
     *t = (struct runner_tensor){.uid = json_integer_value(json_object_get(j, "uid")),
                                 .bytes = (size_t)bytes,
                                 .at = (size_t)at,
@@ -200,7 +208,8 @@ static bool read_value(const json_t *j, unsigned char out[8])
 
 json_t *runner_begin(struct runner *r, const json_t *job)
 {
-    const json_t *tensors = json_object_get(job, "tensors"), *values = json_object_get(job, "values");
+    const json_t *tensors = json_object_get(job, "tensors"),
+                 *values = json_object_get(job, "values");
     for (int i = 0; i < RUNNER_SLOTS; i++) json_decref(runner_unload(r, i));
     free_sets(r, r->memory, r->n_sets);
     memset(r->memory, 0, sizeof r->memory);
@@ -209,12 +218,13 @@ json_t *runner_begin(struct runner *r, const json_t *job)
         return json_pack("{s:s}", "refused", "too many tensors");
     size_t i;
     json_t *j;
-    json_array_foreach((json_t *)tensors, i, j) if (!read_tensor(r, j, &r->tensor[i]))
-        return json_pack("{s:s}", "refused", "a tensor lies outside of the shared memory");
-    json_array_foreach((json_t *)values, i, j)
-    {
+    json_array_foreach((json_t *)tensors, i, j)
+        if (!read_tensor(r, j, &r->tensor[i]))
+            return json_pack("{s:s}", "refused", "a tensor lies outside of the shared memory");
+    json_array_foreach((json_t *)values, i, j) {
         r->value_uid[i] = json_integer_value(json_object_get(j, "uid"));
-        if (!read_value(j, r->value[i])) return json_pack("{s:s}", "refused", "a value is not hexadecimal");
+        if (!read_value(j, r->value[i]))
+            return json_pack("{s:s}", "refused", "a value is not hexadecimal");
     }
     r->n_tensors = (int)json_array_size(tensors);
     r->n_values = (int)json_array_size(values);
@@ -228,7 +238,8 @@ json_t *runner_fresh(struct runner *r)
 
 /* ---- plans ----------------------------------------------------------------------------------- */
 
-/* The plan's text for this driver: cuDNN refuses any other version, and kernels run on every newer one. */
+/* The plan's text for this driver: cuDNN refuses any other version, and kernels run on every newer
+ * one. */
 static char *for_driver(struct runner *r, const char *plan, size_t n)
 {
     static const char key[] = "\"driverVer\":";
@@ -240,28 +251,34 @@ static char *for_driver(struct runner *r, const char *plan, size_t n)
     return arena_printf(r->arena, "%s%d%s", text, r->driver, end);
 }
 
-static cudnnStatus_t load_plan(struct runner *r, struct runner_slot *slot, const char *text, int64_t *workspace)
+static cudnnStatus_t load_plan(struct runner *r, struct runner_slot *slot, const char *text,
+                               int64_t *workspace)
 {
     cudnnHandle_t handle = r->c.handle;
     int64_t got = 0;
-    cudnnStatus_t st = r->c.cudnnBackendCreateDescriptor(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, &slot->plan);
+    cudnnStatus_t st = r->c.cudnnBackendCreateDescriptor(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR,
+                                                         &slot->plan);
     if (st == CUDNN_STATUS_SUCCESS)
-        st = r->c.cudnnBackendSetAttribute(slot->plan, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
-                                           (int64_t)strlen(text), text);
+        st = r->c.cudnnBackendSetAttribute(slot->plan,
+                                           CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION,
+                                           CUDNN_TYPE_CHAR, (int64_t)strlen(text), text);
     if (st == CUDNN_STATUS_SUCCESS)
-        st = r->c.cudnnBackendSetAttribute(slot->plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle);
+        st = r->c.cudnnBackendSetAttribute(slot->plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE,
+                                           CUDNN_TYPE_HANDLE, 1, &handle);
     if (st == CUDNN_STATUS_SUCCESS) st = r->c.cudnnBackendFinalize(slot->plan);
     if (st == CUDNN_STATUS_SUCCESS)
-        st = r->c.cudnnBackendGetAttribute(slot->plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &got,
-                                           workspace);
+        st = r->c.cudnnBackendGetAttribute(slot->plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
+                                           CUDNN_TYPE_INT64, 1, &got, workspace);
     return st;
 }
 
 json_t *runner_load(struct runner *r, int64_t slot, const json_t *how)
 {
-    json_int_t at = json_integer_value(json_object_get(how, "at")), n = json_integer_value(json_object_get(how, "bytes"));
+    json_int_t at = json_integer_value(json_object_get(how, "at")),
+               n = json_integer_value(json_object_get(how, "bytes"));
     if (slot < 0 || slot >= RUNNER_SLOTS) return json_pack("{s:s}", "refused", "too many plans");
-    if (at < 0 || n <= 0 || (size_t)at > r->shared_bytes || (size_t)n > r->shared_bytes - (size_t)at)
+    if (at < 0 || n <= 0 || (size_t)at > r->shared_bytes ||
+        (size_t)n > r->shared_bytes - (size_t)at)
         return json_pack("{s:s}", "refused", "the plan lies outside of the shared memory");
     json_decref(runner_unload(r, slot));
     struct arena_mark mark = arena_mark(r->arena);

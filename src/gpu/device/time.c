@@ -1,19 +1,19 @@
 /* time: runs of a loaded plan: once, for its values, and in CUDA graphs, for its time.
  *
- * Invariant: what is timed is a replay of a graph of many calls that go through the sets of memory in turn,
- * so that neither the host nor one set's place in the L2 counts; the stream is idle when a sample begins. */
+ * Invariant: what is timed is a replay of a graph of many calls that go through the sets of memory
+ * in turn, so that neither the host nor one set's place in the L2 counts; the stream is idle when a
+ * sample begins. */
 #include "gpu/device/runner.h"
 
-
-
-
-/* CLEAR_US: what a call enqueued alone takes is the host's time below this, and says nothing of the plan. */
+/* CLEAR_US: what a call enqueued alone takes is the host's time below this, and says nothing of the
+ * plan. */
 enum { LEAST_US = 3000, MOST_CALLS = 256, CLEAR_US = 100 };
 
 static cudnnStatus_t make_pack(struct runner *r, struct runner_slot *s, int set)
 {
     int64_t uid[2 * RUNNER_TENSORS];
-    void *at[2 * RUNNER_TENSORS], *workspace = (void *)(uintptr_t)((s->workspace + 255) / 256 * 256);
+    void *at[2 * RUNNER_TENSORS],
+        *workspace = (void *)(uintptr_t)((s->workspace + 255) / 256 * 256);
     int n = 0;
     for (int i = 0; i < r->n_tensors; i++, n++) {
         uid[n] = r->tensor[i].uid;
@@ -24,13 +24,17 @@ static cudnnStatus_t make_pack(struct runner *r, struct runner_slot *s, int set)
         at[n] = r->value[i];
     }
     cudnnBackendDescriptor_t pack = NULL;
-    cudnnStatus_t st = r->c.cudnnBackendCreateDescriptor(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &pack);
+    cudnnStatus_t st = r->c.cudnnBackendCreateDescriptor(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR,
+                                                         &pack);
     if (st == CUDNN_STATUS_SUCCESS)
-        st = r->c.cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, n, uid);
+        st = r->c.cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS,
+                                           CUDNN_TYPE_INT64, n, uid);
     if (st == CUDNN_STATUS_SUCCESS)
-        st = r->c.cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, n, at);
+        st = r->c.cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS,
+                                           CUDNN_TYPE_VOID_PTR, n, at);
     if (st == CUDNN_STATUS_SUCCESS)
-        st = r->c.cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &workspace);
+        st = r->c.cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE,
+                                           CUDNN_TYPE_VOID_PTR, 1, &workspace);
     if (st == CUDNN_STATUS_SUCCESS) st = r->c.cudnnBackendFinalize(pack);
     s->pack[set] = pack;
     return st;
@@ -60,7 +64,8 @@ json_t *runner_run(struct runner *r, int64_t slot)
     e = r->cu.p_cuStreamSynchronize(r->stream);
     for (int i = 0; i < r->n_tensors && e == CUDA_SUCCESS; i++)
         if (r->tensor[i].output)
-            e = r->cu.p_cuMemcpyDtoH(r->shared + r->tensor[i].at, r->memory[0][i], r->tensor[i].bytes);
+            e = r->cu.p_cuMemcpyDtoH(r->shared + r->tensor[i].at, r->memory[0][i],
+                                     r->tensor[i].bytes);
     return e == CUDA_SUCCESS ? json_object() : runner_cuda(r, e, "the plan's run failed");
 }
 
@@ -122,8 +127,9 @@ static json_t *replay(struct runner *r, struct runner_slot *s, double *us)
     return e == CUDA_SUCCESS ? NULL : runner_cuda(r, e, "the plan's run failed");
 }
 
-/* A replay on an idle stream. The first of a plan is preceded by some that count for nothing; where a call
- * alone takes longer than at_most_us (0: no limit) that is the answer, and nothing is captured. */
+/* A replay on an idle stream. The first of a plan is preceded by some that count for nothing; where
+ * a call alone takes longer than at_most_us (0: no limit) that is the answer, and nothing is
+ * captured. */
 json_t *runner_time(struct runner *r, int64_t slot, double at_most_us)
 {
     struct runner_slot *s = slot_at(r, slot);
@@ -132,7 +138,8 @@ json_t *runner_time(struct runner *r, int64_t slot, double at_most_us)
     json_t *bad = NULL;
     if (!s) return json_pack("{s:s}", "refused", "no such plan");
     if (!s->graph) {
-        if (!(bad = stream_us(r, s, 1, &us))) bad = stream_us(r, s, 1, &s->one_us); /* the first loads code */
+        if (!(bad = stream_us(r, s, 1, &us)))
+            bad = stream_us(r, s, 1, &s->one_us); /* the first loads code */
         if (!bad && at_most_us > 0 && s->one_us > at_most_us && s->one_us > CLEAR_US)
             return json_pack("{s:f, s:i}", "us", s->one_us, "mhz", 0);
         if (!bad) bad = stream_us(r, s, 3, &s->one_us);
