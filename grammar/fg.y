@@ -68,6 +68,8 @@ item:
     IMPORT path[p] NL                              { ast_import_path(front, @$, $p); }
 |   IMPORT STRING[text] NL                         { ast_import_file(front, @$, $text); }
 |   CONST NAME[n] ASSIGN expr[e] NL                { ast_const_item(front, @$, $n, @n, $e); }
+|   CONST NAME[n] ASSIGN error[e] NL
+    { yyerrok; ast_const_item(front, @$, $n, @n, ast_unread(front, @e)); } /* the name is known */
 |   GRAPH NAME[n] LPAREN params[p] RPAREN body[b] NL
     { ast_item(front, ITEM_GRAPH, @$, $n, @n, $p, @b, $b); }
 |   FN NAME[n] LPAREN fparams[p] RPAREN body[b] NL

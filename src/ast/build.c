@@ -260,6 +260,11 @@ struct expr *ast_list(struct front *f, struct span at, const struct exprs *items
     return e;
 }
 
+struct expr *ast_unread(struct front *f, struct span at)
+{
+    return expr(f, EXPR_ERROR, at);
+}
+
 struct expr *ast_paren(struct front *f, struct span at, struct expr *inner)
 {
     struct expr *e = expr(f, EXPR_PAREN, at);

@@ -144,6 +144,7 @@ struct expr *ast_call(struct front *f, struct span at, const struct names *path,
 struct expr *ast_int(struct front *f, struct span at, struct literal v);
 struct expr *ast_real(struct front *f, struct span at, struct literal v);
 struct expr *ast_list(struct front *f, struct span at, const struct exprs *items);
+struct expr *ast_unread(struct front *f, struct span at);
 struct expr *ast_paren(struct front *f, struct span at, struct expr *e);
 
 #endif

@@ -11,9 +11,15 @@ static int format_one(struct session *s, const struct options *o, const char *pa
     ast_format(ast, &b);
     bool same = b.n == src->len && memcmp(b.at, src->text, b.n) == 0;
     int status = 0;
-    if (o->check_format) {
+    if (o->check_format && !same) status = 1;
+    if (o->diff) {
+        struct buf d = {0};
+        if (diff_unified(src->name, src->text, src->len,
+                         arena_printf(s->arena, "%s (formatted)", src->name), b.at, b.n, &d))
+            fwrite(d.at, 1, d.n, stdout);
+        buf_fini(&d);
+    } else if (o->check_format) {
         if (!same) printf("%s\n", path);
-        status = same ? 0 : 1;
     } else if (o->write && strcmp(path, "-") != 0) {
         if (!same) file_write(s, path, b.at, b.n);
     } else if (b.n) {

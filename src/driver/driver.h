@@ -71,6 +71,12 @@ bool driver_pair(struct session *s, const char *option, const char *text, const 
 /* -MD and -MF, after the outputs were written; header: the launcher's. False with a diagnostic. */
 bool depfile_write(struct session *s, const struct options *o, const char *header);
 
+/* ---- differences of texts (diff.c) -------------------------------------------------------------- */
+
+/* What turns a into b, as `diff -u`; false, and nothing printed, when they are equal. */
+bool diff_unified(const char *name_a, const char *a, size_t n_a, const char *name_b, const char *b,
+                  size_t n_b, struct buf *out);
+
 /* ---- reports (junit.c) ------------------------------------------------------------------------- */
 
 /* Text for HTML and XML; what XML cannot hold becomes '?'. */

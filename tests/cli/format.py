@@ -60,6 +60,12 @@ with tempfile.TemporaryDirectory() as folder:
     before = {path: read(path) for path in (ugly, good, bad)}
     p = fmt("--check", ugly, good)
     expect(p.returncode == 1 and p.stdout.decode().split() == [ugly], "--check names what is not canonical", p)
+    p = fmt("-d", ugly, good)
+    expect(p.returncode == 0 and p.stdout.startswith(b"--- " + ugly.encode()) and good.encode() not in p.stdout, "-d", p)
+    p = fmt("-d", "--check", ugly, good)
+    expect(p.returncode == 1 and p.stdout.count(b"\n--- ") + p.stdout.startswith(b"--- ") == 1, "-d --check", p)
+    p = fmt("-d", "-", input=before[ugly])
+    expect(p.returncode == 0 and p.stdout.startswith(b"--- <stdin>\n"), "-d of standard input", p)
     p = fmt("--check", good)
     expect(p.returncode == 0 and not p.stdout, "--check is silent about what is canonical", p)
     p = fmt(bad)
