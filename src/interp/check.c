@@ -5,9 +5,9 @@
  * bound speaks of the norm of the whole output as well. */
 #include <math.h>
 
-#include "interp/interp.h"
+#include "interp/internal.h"
 
-static double share_of_bound(double got, double want, double bound)
+double share_of_bound(double got, double want, double bound)
 {
     if (isnan(want)) return isnan(got) ? 0 : INFINITY;
     if (isinf(want) || isinf(got)) return got == want ? 0 : INFINITY;
@@ -17,8 +17,7 @@ static double share_of_bound(double got, double want, double bound)
     return bound > 0 ? error / bound : INFINITY;
 }
 
-/* The norm rule that the operator behind v sets, or 0. */
-static double norm_rule(const struct value *v)
+double norm_rule(const struct value *v)
 {
     const struct op *op = v->producer;
     while (op && op->id == OP_cast) op = op->in[0]->producer;

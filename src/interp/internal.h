@@ -25,6 +25,11 @@ void eval_conv(struct eval *e);
 void eval_matmul(struct eval *e);
 void eval_sdpa(struct eval *e);
 
+/* check.c: an element's error over its bound; infinite where a number is due and there is none. */
+double share_of_bound(double got, double want, double bound);
+/* The bound of ||e|| / ||ref|| that the operator behind v sets, or 0. */
+double norm_rule(const struct value *v);
+
 /* A value, and how far a right result may be from it. */
 struct number {
     double value, bound;

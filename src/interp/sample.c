@@ -254,30 +254,13 @@ static void weigh(struct sampled *out, double got, struct number want, int64_t p
                   double norm[2])
 {
     struct verdict *r = &out->verdict;
-    double error = fabs(got - want.value), share;
-    if (isnan(want.value))
-        share = isnan(got) ? 0 : INFINITY;
-    else if (isinf(want.value) || isinf(got))
-        share = got == want.value ? 0 : INFINITY;
-    else if (isnan(error))
-        share = INFINITY;
-    else
-        share = error == 0 ? 0 : want.bound > 0 ? error / want.bound : INFINITY;
+    double share = share_of_bound(got, want.value, want.bound), error = got - want.value;
     if (out->n++ == 0 || share > r->worst)
         *r = (struct verdict){
             .worst = share, .at = place, .got = got, .want = want.value, .bound = want.bound};
     if (!isfinite(want.value) || !isfinite(got)) return;
     norm[0] += error * error;
     norm[1] += want.value * want.value;
-}
-
-/* Attention is judged by the norm of the whole, see check.c. */
-static double norm_rule(const struct value *v)
-{
-    const struct op *op = v->producer;
-    while (op && op->id == OP_cast) op = op->in[0]->producer;
-    if (!op || op->id != OP_sdpa) return 0;
-    return op->in[0]->type == DT_bf16 ? 5e-3 : 1e-3;
 }
 
 /* The first element that is NaN, or -1: a tensor is laid out as its strides say. */
