@@ -51,6 +51,11 @@ class Wire:
         for line in self.process.stderr:
             self.errors.append(line.decode(errors="replace"))
 
+    def busy(self):
+        """Seconds that the server has had a processor: what it does on a machine that does much else."""
+        with open(f"/proc/{self.process.pid}/schedstat") as f:
+            return int(f.read().split()[0]) * 1e-9
+
     def raw(self, data):
         self.process.stdin.write(data)
         self.process.stdin.flush()

@@ -149,26 +149,29 @@ def large():
 
 
 def times(limit):
-    """Each answer is the first after an edit: parsing and checking are in it."""
+    """Each answer is the first after an edit: parsing and checking are in it. The limit is on processor time, which a
+    busy machine does not lengthen; wall times are printed."""
     for name, text in large().items():
         wire, uri = Wire(FGC), f"file:///{name}.fg"
         wire.start()
         wire.open(uri, text)
-        took = {}
+        took, worked = {}, {}
         rnd = random.Random(1)
         for version in range(1, 1 + 12 * len(ASKED)):
             at = text.index("\n", rnd.randrange(len(text) - 2000))
             text = text[:at] + " # edited" + text[at:]
             where = {"start": position(text, at), "end": position(text, at)}
+            before = wire.busy()
             wire.notify("textDocument/didChange", {"textDocument": {"uri": uri, "version": version},
                                                    "contentChanges": [{"range": where, "text": " # edited"}]})
             method = ASKED[version % len(ASKED)]
             asked = place(uri, text, text.rindex("relu" if name == "chain" else "conv"))
             took.setdefault(method, []).append(1e3 * wire.timed("textDocument/" + method, asked))
+            worked.setdefault(method, []).append(1e3 * (wire.busy() - before))
         all_times = sorted(t for list_ in took.values() for t in list_)
         print(f"{name}, {text.count(chr(10))} lines: median {statistics.median(all_times):.1f} ms, largest {all_times[-1]:.1f} ms; " +
               ", ".join(f"{m} {statistics.median(t):.1f}" for m, t in sorted(took.items())))
-        for method, list_ in took.items():
+        for method, list_ in worked.items():
             check(statistics.median(list_) < limit, f"{name}: {method} takes {statistics.median(list_):.1f} ms")
         check(wire.stop() == 0, f"{name}: exit status")
 
