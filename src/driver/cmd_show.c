@@ -4,13 +4,6 @@
 #include <errno.h>
 #include <inttypes.h>
 
-static bool load(struct session *s, const char *path, struct plan *p)
-{
-    char *bytes;
-    size_t n;
-    return file_read(s, path, &bytes, &n) && plan_decode(s, s->arena, path, bytes, n, p);
-}
-
 /* Reads no more than the first bytes, so a later format and a damaged file have an answer too. */
 static void show_versions(struct session *s, const char *path)
 {
@@ -40,7 +33,7 @@ int cmd_show(struct session *s, const struct options *o)
         show_versions(s, o->operands.at[0]);
         return 0;
     }
-    if (!load(s, o->operands.at[0], &p)) return 0;
+    if (!driver_plan(s, o->operands.at[0], &p)) return 0;
     struct buf b = {0};
     if (o->json)
         plan_show_json(&p, &b);
@@ -61,7 +54,7 @@ int cmd_check_plan(struct session *s, const struct options *o, const char *path)
     struct target t;
     struct gpu_probe probe = {.cudnn_version = 0};
     struct gpu_search search = driver_search(o);
-    if (!load(s, path, &p) || !target_load(s, o->target ? o->target : "nvidia-h200", &search, &t))
+    if (!driver_plan(s, path, &p) || !target_load(s, o->target ? o->target : "nvidia-h200", &search, &t))
         return 0;
     /* A description says nothing of the cuDNN and the driver beside the GPU. */
     if (t.host && !gpu_probe(s, &search, true, &probe)) return 0;

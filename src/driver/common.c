@@ -69,3 +69,10 @@ struct module *driver_module(struct session *s, const struct options *o, const c
     struct source *src = source_load(s, path);
     return src ? driver_analyse(s, o, src, t, NULL, NULL) : NULL;
 }
+
+bool driver_plan(struct session *s, const char *path, struct plan *p)
+{
+    char *bytes;
+    size_t n;
+    return file_read(s, path, &bytes, &n) && plan_decode(s, s->arena, path, bytes, n, p);
+}

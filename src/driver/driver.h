@@ -47,6 +47,19 @@ void options_help(enum command c, bool all, FILE *to);
 void options_each(const struct options *o, enum command c,
                   void (*f)(void *ctx, const char *name, const char *value), void *ctx);
 
+/* Rows of the table, for completion. */
+struct command_view {
+    const char *name, *operands, *doc;
+};
+const struct command_view *options_command(enum command c);
+struct option_view {
+    const char *name, *arg, *doc; /* arg: NULL for a flag */
+    char letter;                  /* or 0 */
+    bool taken;                   /* by the command asked about */
+};
+/* The ith row; false after the last. */
+bool options_row(enum command c, size_t i, struct option_view *out);
+
 /* Subcommands: return the exit status when it is not session_exit_status's to say (that of recorded
  * errors comes on top in main). */
 #define COMMAND(name, operands, doc) int cmd_##name(struct session *s, const struct options *o);
@@ -64,6 +77,8 @@ struct module *driver_module(struct session *s, const struct options *o, const c
 /* The same for a source that was read already; fills the index and sets *tree unless they are NULL. */
 struct module *driver_analyse(struct session *s, const struct options *o, struct source *src,
                               const struct target *t, struct sema_index *index, struct ast **tree);
+/* Reads a plan. False with a diagnostic. */
+bool driver_plan(struct session *s, const char *path, struct plan *p);
 /* "x=path" -> name and path; false with a usage diagnostic. */
 bool driver_pair(struct session *s, const char *option, const char *text, const char **name,
                  const char **value);

@@ -28,10 +28,7 @@ static const struct option_row rows[] = {
 #undef COMMAND
 #undef OPTION
 };
-struct command_row {
-    const char *name, *operands, *doc;
-};
-static const struct command_row command_rows[] = {
+static const struct command_view command_rows[] = {
 #define COMMAND(name, operands, doc) {#name, operands, doc},
 #define OPTION(...)
 #include "driver/options.def"
@@ -44,6 +41,19 @@ static bool takes(enum command c, const struct option_row *r)
 {
     unsigned as = c == CMD_bundle ? CMD(bundle) | CMD(compile) : 1u << c;
     return (r->commands & as) != 0;
+}
+
+const struct command_view *options_command(enum command c)
+{
+    return &command_rows[c];
+}
+
+bool options_row(enum command c, size_t i, struct option_view *out)
+{
+    if (i >= COUNT_OF(rows)) return false;
+    *out = (struct option_view){rows[i].name, rows[i].arg, rows[i].doc, rows[i].letter,
+                                takes(c, &rows[i])};
+    return true;
 }
 
 static const struct option_row *find_long(enum command c, const char *name, size_t len)

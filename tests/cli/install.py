@@ -17,7 +17,8 @@ SPEC = os.path.join(TOP, "examples", "conv_bias_relu", "conv_bias_relu.fg")
 MUST = ("bin/fgc", "libexec/fgc/fgc-build", "libexec/fgc/standin/libcuda.so.1", "share/fgc/targets/nvidia-h200.json",
         "share/pkgconfig/fgc.pc", "share/cmake/fgc/fgc-config.cmake", "share/cmake/fgc/fgc-config-version.cmake",
         "share/man/man1/fgc.1", "share/man/man5/fg.5", "share/man/man5/fg-plan.5", "share/man/man7/fg-ops.7", "share/man/man7/std.7", *[f"share/fgc/stdlib/{n}.fg" for n in ("act", "fp8", "mlp", "nn")],
-        "share/doc/fgc/README.md")
+        "share/doc/fgc/README.md",
+        "share/bash-completion/completions/fgc", "share/zsh/site-functions/_fgc", "share/fish/vendor_completions.d/fgc.fish")
 passed = failed = skipped = 0
 
 
