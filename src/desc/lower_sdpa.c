@@ -27,32 +27,55 @@ static struct desc *transposed(struct lowering *l, const struct value *k)
     return lower_value(l, &t);
 }
 
-/* row >= column keeps; bottom_right moves the diagonal by Skv - Sq. */
-static struct desc *causal(struct lowering *l, const struct attention *at, struct desc *scores,
-                           bool bottom_right)
+static struct desc *index_along(struct lowering *l, const struct attention *at, struct desc *scores,
+                                int axis)
 {
-    const struct op *op = at->op;
-    struct arena *a = l->arena;
-    struct desc *row = lower_virtual(l, DT_i32, 4, at->scores);
-    desc_set_i64(a, lower_pw(l, op, "GEN_INDEX", "FLOAT", scores, NULL, NULL, row),
-                 DESC_ATTR_POINTWISE_AXIS, 2);
-    struct desc *column = lower_virtual(l, DT_i32, 4, at->scores);
-    desc_set_i64(a, lower_pw(l, op, "GEN_INDEX", "FLOAT", scores, NULL, NULL, column),
-                 DESC_ATTR_POINTWISE_AXIS, 3);
-    if (bottom_right) {
-        struct desc *moved = lower_virtual(l, DT_i32, 4, at->scores);
-        lower_pw(l, op, "ADD", "INT32", row, lower_literal(l, DT_i32, (double)at->scores[3]), NULL,
-                 moved);
-        row = lower_virtual(l, DT_i32, 4, at->scores);
-        lower_pw(l, op, "SUB", "INT32", moved, lower_literal(l, DT_i32, (double)at->scores[2]),
-                 NULL, row);
-    }
-    struct desc *keep = lower_virtual(l, DT_bool, 4, at->scores);
-    lower_pw(l, op, "CMP_GE", "BOOLEAN", row, column, NULL, keep);
+    struct desc *index = lower_virtual(l, DT_i32, 4, at->scores);
+    desc_set_i64(l->arena, lower_pw(l, at->op, "GEN_INDEX", "FLOAT", scores, NULL, NULL, index),
+                 DESC_ATTR_POINTWISE_AXIS, axis);
+    return index;
+}
+
+static struct desc *moved(struct lowering *l, const struct attention *at, const char *mode,
+                          struct desc *index, int64_t by)
+{
+    struct desc *to = lower_virtual(l, DT_i32, 4, at->scores);
+    lower_pw(l, at->op, mode, "INT32", index, lower_literal(l, DT_i32, (double)by), NULL, to);
+    return to;
+}
+
+/* Scores where the two indices compare so, else -inf. */
+static struct desc *keep(struct lowering *l, const struct attention *at, struct desc *scores,
+                         const char *mode, struct desc *x, struct desc *y)
+{
+    struct desc *kept = lower_virtual(l, DT_bool, 4, at->scores);
+    lower_pw(l, at->op, mode, "BOOLEAN", x, y, NULL, kept);
     struct desc *masked = lower_virtual(l, DT_f32, 4, at->scores);
-    lower_pw(l, op, "BINARY_SELECT", "FLOAT", scores, lower_literal(l, DT_f32, -HUGE_VAL), keep,
+    lower_pw(l, at->op, "BINARY_SELECT", "FLOAT", scores, lower_literal(l, DT_f32, -HUGE_VAL), kept,
              masked);
     return masked;
+}
+
+/* The mask's two bounds, each as cuDNN's attention engines match it: row + right >= column, and
+ * column + left + 1 > row; bottom_right moves the diagonal by Skv - Sq. */
+static struct desc *mask(struct lowering *l, const struct attention *at, struct desc *scores,
+                         const struct mask_window *w, bool bottom_right)
+{
+    if (w->right >= 0) {
+        struct desc *row = index_along(l, at, scores, 2), *column = index_along(l, at, scores, 3);
+        if (bottom_right) {
+            row = moved(l, at, "ADD", row, at->scores[3]);
+            row = moved(l, at, "SUB", row, at->scores[2]);
+        }
+        if (w->right > 0) row = moved(l, at, "ADD", row, w->right);
+        scores = keep(l, at, scores, "CMP_GE", row, column);
+    }
+    if (w->left >= 0) {
+        int64_t by = w->left + 1 + (bottom_right ? at->scores[2] - at->scores[3] : 0);
+        struct desc *row = index_along(l, at, scores, 2), *column = index_along(l, at, scores, 3);
+        scores = keep(l, at, scores, "CMP_GT", moved(l, at, "ADD", column, by), row);
+    }
+    return scores;
 }
 
 /* Softmax of the scores along the last axis; the logarithms of the sums go to `stats`. */
@@ -79,31 +102,34 @@ static struct desc *softmax(struct lowering *l, const struct attention *at, stru
 
 static bool refuse(struct lowering *l, const struct op *op, const char *why, const char *hint)
 {
-    struct diag *d =
-        diag(l->session, DIAG_no_lowering, op->span, "no cuDNN engine takes this 'sdpa': %s", why);
+    struct diag *d = diag(l->session, DIAG_no_lowering, op->span,
+                          "no cuDNN engine takes this 'sdpa': %s", why);
     if (hint) diag_hint(l->session, d, "%s", hint);
     return false;
 }
 
-/* With rows that start elsewhere than at a multiple of 16 bytes, attention engines read and write wrong
- * elements without a word, whatever alignment the descriptors declare (measured on an H200, cuDNN 9.19:
- * pointers 2 bytes off, and a row stride of 136 bytes). That they copy in blocks of 16 is inferred. */
+/* With rows that start elsewhere than at a multiple of 16 bytes, attention engines read and write
+ * wrong elements without a word, whatever alignment the descriptors declare (measured on an H200,
+ * cuDNN 9.19: pointers 2 bytes off, and a row stride of 136 bytes). That they copy in blocks of 16
+ * is inferred. */
 static bool sixteen_byte_rows(struct lowering *l, const struct op *op, const struct value *v)
 {
     const char *name = v->name ? v->name : "a result";
     int64_t size = dtypes[v->type].bits / 8;
     if (v->align < 16) {
-        return refuse(l, op,
-                      arena_printf(l->arena, "'%s' is aligned to %lld bytes only", name,
-                                   (long long)v->align),
-                      "attention engines copy rows in blocks of 16 bytes: declare align(16) and keep it");
+        return refuse(
+            l, op,
+            arena_printf(l->arena, "'%s' is aligned to %lld bytes only", name, (long long)v->align),
+            "attention engines copy rows in blocks of 16 bytes: declare align(16) and keep it");
     }
     for (int i = 0; i < 3; i++) {
         if (v->dim[i] == 1 || v->stride[i] * size % 16 == 0) continue;
-        return refuse(l, op,
-                      arena_printf(l->arena, "'%s' has stride %lld along axis %d, %lld bytes past a multiple of 16",
-                                   name, (long long)v->stride[i], i, (long long)(v->stride[i] * size % 16)),
-                      "attention engines copy rows in blocks of 16 bytes");
+        return refuse(
+            l, op,
+            arena_printf(l->arena,
+                         "'%s' has stride %lld along axis %d, %lld bytes past a multiple of 16",
+                         name, (long long)v->stride[i], i, (long long)(v->stride[i] * size % 16)),
+            "attention engines copy rows in blocks of 16 bytes");
     }
     return true;
 }
@@ -146,11 +172,11 @@ static bool supported(struct lowering *l, const struct op *op)
 bool lower_sdpa(struct lowering *l, const struct op *op)
 {
     const struct value *q = op->in[0], *k = op->in[1];
-    bool is_causal = lower_attr(op, "mask")->i == MASK_causal;
+    struct mask_window w = mask_window(lower_attr(op, "mask"));
     int align = op_attr_index(op->id, "align");
-    bool bottom_right =
-        is_causal &&
-        op->attr[align].i == word_index(ops[op->id].attr[align].choices, "bottom_right");
+    bool bottom_right = op->attr[align].given &&
+                        op->attr[align].i ==
+                            word_index(ops[op->id].attr[align].choices, "bottom_right");
     if (!supported(l, op)) return false;
 
     struct attention at = {
@@ -162,7 +188,7 @@ bool lower_sdpa(struct lowering *l, const struct op *op)
     struct desc *scaled = lower_virtual(l, DT_f32, 4, at.scores);
     lower_pw(l, op, "MUL", "FLOAT", scores, lower_literal(l, DT_f32, lower_attr(op, "scale")->r),
              NULL, scaled);
-    if (is_causal) scaled = causal(l, &at, scaled, bottom_right);
+    scaled = mask(l, &at, scaled, &w, bottom_right);
     struct desc *stats = op->out[1] ? lower_value(l, op->out[1]) : NULL;
     struct desc *p = softmax(l, &at, scaled, stats);
     struct desc *v = lower_value(l, op->in[2]);

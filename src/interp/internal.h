@@ -30,6 +30,9 @@ double share_of_bound(double got, double want, double bound);
 /* The bound of ||e|| / ||ref|| that the operator behind v sets, or 0. */
 double norm_rule(const struct value *v);
 
+/* The keys [first, last) of n that a query standing at key `at` sees; none: first == last. */
+void sdpa_keys(const struct mask_window *w, int64_t at, int64_t n, int64_t *first, int64_t *last);
+
 /* A value, and how far a right result may be from it. */
 struct number {
     double value, bound;

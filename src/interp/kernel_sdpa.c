@@ -11,11 +11,18 @@
 
 #include "interp/internal.h"
 
+void sdpa_keys(const struct mask_window *w, int64_t at, int64_t n, int64_t *first, int64_t *last)
+{
+    *first = w->left >= 0 && at - w->left > 0 ? at - w->left : 0;
+    *last = w->right >= 0 && at + w->right + 1 < n ? at + w->right + 1 : n;
+    if (*last < *first) *last = *first;
+}
+
 struct task {
     struct eval *e;
     double scale, ratio;
-    bool causal;
-    int64_t shift; /* key j is seen by query i when j <= i + shift */
+    struct mask_window window;
+    int64_t shift; /* query i stands at key i + shift */
     enum dtype p_type;
 };
 
@@ -28,10 +35,10 @@ static void row(const struct task *t, int64_t b, int64_t h, int64_t i, double *p
     const double *qp = q->at + ((b * q->dim[1] + h) * q->dim[2] + i) * d;
     const double *kp = k->at + (b * k->dim[1] + hk) * n * d,
                  *vp = v->at + (b * v->dim[1] + hv) * n * dv;
-    int64_t at = ((b * o->dim[1] + h) * o->dim[2] + i), last = t->causal ? i + t->shift + 1 : n;
-    if (last > n) last = n;
+    int64_t at = ((b * o->dim[1] + h) * o->dim[2] + i), first = 0, last = n;
+    sdpa_keys(&t->window, i + t->shift, n, &first, &last);
     double most = -INFINITY, sum = 0, largest = 0;
-    for (int64_t j = 0; j < last; j++) {
+    for (int64_t j = first; j < last; j++) {
         double s = 0;
         for (int64_t x = 0; x < d; x++) s += qp[x] * kp[j * d + x];
         p[j] = s * t->scale;
@@ -39,8 +46,8 @@ static void row(const struct task *t, int64_t b, int64_t h, int64_t i, double *p
     }
     double *op = o->at + at * dv;
     for (int64_t x = 0; x < dv; x++) op[x] = 0;
-    for (int64_t j = 0; j < last; j++) sum += p[j] = exp(p[j] - most);
-    for (int64_t j = 0; j < last; j++) {
+    for (int64_t j = first; j < last; j++) sum += p[j] = exp(p[j] - most);
+    for (int64_t j = first; j < last; j++) {
         double w = dtype_round(t->p_type, p[j] / sum);
         for (int64_t x = 0; x < dv; x++) {
             op[x] += w * vp[j * dv + x];
@@ -49,8 +56,8 @@ static void row(const struct task *t, int64_t b, int64_t h, int64_t i, double *p
     }
     for (int64_t x = 0; o->bound && x < dv; x++) o->bound[at * dv + x] = 4 * t->ratio * largest;
     if (!stats) return;
-    stats->at[at] = last > 0 ? most + log(sum) : -INFINITY;
-    if (stats->bound) stats->bound[at] = last > 0 ? 1e-3 + 1e-4 * fabs(stats->at[at]) : 0;
+    stats->at[at] = last > first ? most + log(sum) : -INFINITY;
+    if (stats->bound) stats->bound[at] = last > first ? 1e-3 + 1e-4 * fabs(stats->at[at]) : 0;
 }
 
 static void run(void *data, int64_t from, int64_t to)
@@ -73,7 +80,7 @@ void eval_sdpa(struct eval *e)
     enum dtype type = e->op->in[0]->type;
     struct task t = {.e = e, .scale = eval_attr(e, "scale")->r, .p_type = type};
     t.ratio = type == DT_bf16 ? 5e-3 : 1e-3;
-    t.causal = eval_attr(e, "mask")->i == MASK_causal;
+    t.window = mask_window(eval_attr(e, "mask"));
     t.shift = eval_attr(e, "align")->i == 1 ? k->dim[2] - q->dim[2] : 0; /* bottom_right */
     parallel_for(q->dim[0] * q->dim[1] * q->dim[2], run, &t);
 }

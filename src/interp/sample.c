@@ -106,7 +106,8 @@ static struct number conv(struct sampler *s, const struct op *op, const int64_t 
 }
 
 /* Scores and their sum for the query row of index, kept while its elements are asked for. */
-static void attend(struct sampler *s, const struct op *op, const int64_t *index, int64_t last)
+static void attend(struct sampler *s, const struct op *op, const int64_t *index, int64_t first,
+                   int64_t last)
 {
     const struct eval e = {.op = op};
     const struct value *q = op->in[0], *k = op->in[1];
@@ -119,7 +120,7 @@ static void attend(struct sampler *s, const struct op *op, const int64_t *index,
     s->sum = 0;
     int64_t iq[4] = {index[0], index[1], index[2], 0},
             ik[4] = {index[0], index[1] / (q->dim[1] / k->dim[1]), 0, 0};
-    for (int64_t j = 0; j < last; j++) {
+    for (int64_t j = first; j < last; j++) {
         double score = 0;
         ik[2] = j;
         for (int64_t x = 0; x < q->dim[3]; x++) {
@@ -129,7 +130,7 @@ static void attend(struct sampler *s, const struct op *op, const int64_t *index,
         s->row[j] = score * scale;
         if (s->row[j] > s->most) s->most = s->row[j];
     }
-    for (int64_t j = 0; j < last; j++) s->sum += s->row[j] = exp(s->row[j] - s->most);
+    for (int64_t j = first; j < last; j++) s->sum += s->row[j] = exp(s->row[j] - s->most);
     s->left -= (double)(last * q->dim[3]);
 }
 
@@ -137,19 +138,19 @@ static struct number sdpa(struct sampler *s, const struct op *op, const int64_t 
 {
     const struct eval e = {.op = op};
     const struct value *q = op->in[0], *k = op->in[1], *v = op->in[2];
-    int64_t n = k->dim[2], last = n;
-    if (eval_attr(&e, "mask")->i == MASK_causal)
-        last = index[2] + 1 + (eval_attr(&e, "align")->i == 1 ? n - q->dim[2] : 0);
-    if (last > n) last = n;
-    if (last <= 0) return (struct number){stats ? -INFINITY : 0, 0};
-    attend(s, op, index, last);
+    int64_t n = k->dim[2], first, last;
+    struct mask_window w = mask_window(eval_attr(&e, "mask"));
+    sdpa_keys(&w, index[2] + (eval_attr(&e, "align")->i == 1 ? n - q->dim[2] : 0), n, &first,
+              &last);
+    if (last == first) return (struct number){stats ? -INFINITY : 0, 0};
+    attend(s, op, index, first, last);
     if (stats) {
         double y = s->most + log(s->sum);
         return (struct number){y, 1e-3 + 1e-4 * fabs(y)};
     }
     int64_t iv[4] = {index[0], index[1] / (q->dim[1] / v->dim[1]), 0, index[3]};
     double y = 0, largest = 0;
-    for (int64_t j = 0; j < last; j++) {
+    for (int64_t j = first; j < last; j++) {
         iv[2] = j;
         double x = at(s, v, iv).value;
         y += dtype_round(q->type, s->row[j] / s->sum) * x;

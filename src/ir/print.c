@@ -65,7 +65,15 @@ static void print_attr(const struct attr_info *info, const struct attr *x, struc
         if (x->i != DT_none) buf_printf(out, " %s=%s", info->name, dtypes[x->i].name);
         break;
     case ATTR_MASK:
-        buf_printf(out, " %s=%s", info->name, x->i == MASK_causal ? "causal" : "none");
+        if (x->i != MASK_window) {
+            buf_printf(out, " %s=%s", info->name, x->i == MASK_causal ? "causal" : "none");
+            break;
+        }
+        buf_printf(out, " %s=window(", info->name);
+        if (x->list[0] >= 0) buf_printf(out, "left=%lld", (long long)x->list[0]);
+        if (x->list[1] >= 0)
+            buf_printf(out, "%sright=%lld", x->list[0] >= 0 ? ", " : "", (long long)x->list[1]);
+        buf_puts(out, ")");
         break;
     }
 }

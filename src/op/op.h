@@ -62,9 +62,9 @@ enum attr_kind {
     ATTR_AXES,   /* list of axes, or `all` (n == rank) -> n, list (sorted, from 0) */
     ATTR_CHOICE, /* one of .choices                   -> i (index into choices) */
     ATTR_DTYPE,  /* an element type                   -> i (enum dtype) */
-    ATTR_MASK,   /* mask expression; fg 1 as built: none or causal -> i (enum mask) */
+    ATTR_MASK,   /* mask expression                   -> i (enum mask); a window's list: left, right */
 };
-enum mask { MASK_none, MASK_causal };
+enum mask { MASK_none, MASK_causal, MASK_window };
 struct attr_info {
     const char *name;
     enum attr_kind kind;
@@ -81,6 +81,16 @@ struct attr {
     int n;
     int64_t list[MAX_RANK];
 };
+/* Query i sees keys i - left .. i + right, both included, moved by Skv - Sq where the diagonal starts at the
+ * bottom right; -1: no bound on that side. */
+struct mask_window {
+    int64_t left, right;
+};
+static inline struct mask_window mask_window(const struct attr *mask)
+{
+    if (mask->i == MASK_window) return (struct mask_window){mask->list[0], mask->list[1]};
+    return (struct mask_window){-1, mask->i == MASK_causal ? 0 : -1};
+}
 #define MAX_ATTRS 8
 #define MAX_OPERANDS 4
 #define MAX_RESULTS 3

@@ -145,41 +145,84 @@ static bool read_dtype(struct sema *m, const struct attr_info *info, const struc
     return false;
 }
 
+/* window(left=L, right=R): both included, a side left out has no bound. */
+static bool read_window(struct sema *m, const struct expr *call, struct mask_window *out)
+{
+    for (size_t k = 0; k < call->args.n; k++) {
+        const struct arg *arg = &call->args.at[k];
+        bool is_left = arg->name.text != NULL && strcmp(arg->name.text, "left") == 0;
+        int64_t *side = is_left ? &out->left : &out->right;
+        if (!is_left && (arg->name.text == NULL || strcmp(arg->name.text, "right") != 0)) {
+            struct diag *d = error_at(m, DIAG_mask, arg->value->span,
+                                      "a window's bounds are named, left=L and right=R");
+            hint(m, d, "window(left=127, right=0) is the last 128 keys");
+            return false;
+        }
+        if (!eval_int(m, arg->value, "a window's bound", side)) return false;
+        if (*side >= 0 && *side <= INT32_MAX / 2) continue;
+        error_at(m, DIAG_mask, arg->value->span, "a window's bound is from 0 to %d, not %lld",
+                 INT32_MAX / 2, (long long)*side);
+        return false;
+    }
+    if (out->left >= 0 || out->right >= 0) return true;
+    error_at(m, DIAG_mask, call->span, "a window without left and right masks nothing");
+    return false;
+}
+
+/* Masks joined by `and` narrow each other: a key takes part when all allow it. Joined ones are
+ * walked down their left side, by a loop. */
+static bool read_masks(struct sema *m, const struct attr_info *info, const struct expr *e,
+                       struct mask_window *all)
+{
+    for (bool more = true; more;) {
+        while (e->kind == EXPR_PAREN) e = e->right;
+        more = e->kind == EXPR_BINARY && e->op == AST_AND;
+        const struct expr *one = more ? e->right : e;
+        while (one->kind == EXPR_PAREN) one = one->right;
+        if (more) e = e->left;
+        const char *word = bare_name(one);
+        bool is_call = one->kind == EXPR_CALL && one->path.n == 1;
+        struct mask_window w = {-1, -1};
+        if (one->kind == EXPR_BINARY && one->op == AST_AND) {
+            if (!read_masks(m, info, one, &w)) return false;
+        } else if (word != NULL && strcmp(word, "causal") == 0) {
+            w.right = 0;
+        } else if (is_call && strcmp(one->path.at[0].text, "window") == 0) {
+            if (!read_window(m, one, &w)) return false;
+        } else if (is_call && strcmp(one->path.at[0].text, "padding") == 0) {
+            error_at(m, DIAG_unsupported, one->span, "not supported yet: the mask 'padding'");
+            return false;
+        } else if (word != NULL && (m->body == NULL || scope_find(m->body, word) == NULL)) {
+            static const char *const masks[] = {"causal", "window"};
+            const char *close = closest_name(word, masks, 2);
+            struct diag *d = error_at(m, DIAG_attribute_value, one->span, "'%s' is no mask", word);
+            if (close != NULL)
+                diag_did_you_mean(m->s, d, one->span, close);
+            else
+                hint(m, d, "the masks are causal and window(left=, right=)");
+            return false;
+        } else {
+            struct cell c = eval(m, one);
+            if (c.kind == CELL_POISON) return false;
+            if (c.kind != CELL_TENSOR) return wrong(m, info, one->span, "a mask", c);
+            error_at(m, DIAG_unsupported, one->span, "not supported yet: a tensor as a mask");
+            return false;
+        }
+        if (w.left >= 0 && (all->left < 0 || w.left < all->left)) all->left = w.left;
+        if (w.right >= 0 && (all->right < 0 || w.right < all->right)) all->right = w.right;
+    }
+    return true;
+}
+
 static bool read_mask(struct sema *m, const struct attr_info *info, const struct expr *e,
                       struct attr *out)
 {
-    const char *word = bare_name(e);
-    const struct expr *p = e;
-    while (p->kind == EXPR_PAREN) p = p->right;
-    if (word != NULL && strcmp(word, "causal") == 0) {
-        out->i = MASK_causal;
-        return true;
-    }
-    if (p->kind == EXPR_CALL && p->path.n == 1 &&
-        (strcmp(p->path.at[0].text, "window") == 0 || strcmp(p->path.at[0].text, "padding") == 0)) {
-        error_at(m, DIAG_unsupported, e->span, "not supported yet: the mask '%s'",
-                 p->path.at[0].text);
-        return false;
-    }
-    if (p->kind == EXPR_BINARY && p->op == AST_AND) {
-        error_at(m, DIAG_unsupported, p->op_span, "not supported yet: masks joined by 'and'");
-        return false;
-    }
-    struct sym *sym = word != NULL && m->body != NULL ? scope_find(m->body, word) : NULL;
-    if (word != NULL && sym == NULL) {
-        static const char *const masks[] = {"causal"};
-        struct diag *d = error_at(m, DIAG_attribute_value, e->span, "'%s' is no mask", word);
-        if (closest_name(word, masks, 1) != NULL) diag_did_you_mean(m->s, d, e->span, "causal");
-        else hint(m, d, "the mask built so far is causal");
-        return false;
-    }
-    struct cell c = eval(m, e);
-    if (c.kind == CELL_POISON) return false;
-    if (c.kind == CELL_TENSOR) {
-        error_at(m, DIAG_unsupported, e->span, "not supported yet: a tensor as a mask");
-        return false;
-    }
-    return wrong(m, info, e->span, "a mask", c);
+    struct mask_window all = {-1, -1};
+    if (!read_masks(m, info, e, &all)) return false;
+    out->i = all.left < 0 && all.right == 0 ? MASK_causal : MASK_window;
+    out->list[0] = all.left;
+    out->list[1] = all.right;
+    return true;
 }
 
 static bool (*const readers[])(struct sema *, const struct attr_info *, const struct expr *,
@@ -222,7 +265,8 @@ static bool require_all(struct sema *m, struct application *x)
         diag_note(m->s, d, NO_SPAN, "%s: %s", a->name, a->doc);
         if (info->family == FAM_sdpa && strcmp(a->name, "scale") == 0)
             hint(m, d, "scale=1/sqrt(D), D the last dim of q, is the usual choice");
-        else if (a->kind == ATTR_CHOICE) hint(m, d, "%s is one of: %s", a->name, a->choices);
+        else if (a->kind == ATTR_CHOICE)
+            hint(m, d, "%s is one of: %s", a->name, a->choices);
         ok = false;
     }
     return ok;

@@ -225,8 +225,8 @@ static bool sdpa_mask(struct sema *m, struct application *x)
     if (x->attr[align].given || sq == skv) return true;
     struct diag *d = error_at(
         m, DIAG_mask, x->attr_span[mask],
-        "the causal diagonal may start at either corner: Sq is %lld, Skv is %lld", (long long)sq,
-        (long long)skv);
+        "the %s diagonal may start at either corner: Sq is %lld, Skv is %lld",
+        x->attr[mask].i == MASK_causal ? "causal" : "mask's", (long long)sq, (long long)skv);
     hint(m, d,
          "align=top_left lets query i see keys up to i; align=bottom_right lets the last query see "
          "all keys");

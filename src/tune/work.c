@@ -39,9 +39,10 @@ static double sdpa_flops(const struct op *op)
     const struct value *q = op->in[0], *k = op->in[1], *v = op->in[2];
     double sq = (double)q->dim[q->rank - 2], skv = (double)k->dim[k->rank - 2];
     double pairs = sq * skv, heads = elements(q) / (sq * (double)q->dim[q->rank - 1]);
-    int mask = op_attr_index(op->id, "mask");
-    if (mask >= 0 && op->attr[mask].i == MASK_causal && sq <= skv)
-        pairs = sq * (skv - sq) + sq * (sq + 1) / 2;
+    struct mask_window w = mask_window(&op->attr[op_attr_index(op->id, "mask")]);
+    if (w.right == 0 && sq <= skv) pairs = sq * (skv - sq) + sq * (sq + 1) / 2;
+    if (w.left >= 0 && w.right >= 0 && sq * (double)(w.left + w.right + 1) < pairs)
+        pairs = sq * (double)(w.left + w.right + 1);
     return 2 * heads * pairs * ((double)q->dim[q->rank - 1] + (double)v->dim[v->rank - 1]);
 }
 

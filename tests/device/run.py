@@ -364,6 +364,33 @@ def causal_corners(machine, pool, sizes=(1, 2, 5, 8, 9)):
         pool.submit(guard, one_corner, machine, case, corner, sizes)
 
 
+def windows(machine, pool, sizes=(1, 2, 5, 8, 9)):
+    """Bounds on either side of the diagonal, judged by the reference."""
+    listed = "[" + ", ".join(map(str, sizes)) + "]"
+    for corner in ("top_left", "bottom_right"):
+        for mask in ("window(left=2)", "window(right=2)", "causal and window(left=2)", "window(left=1, right=3)"):
+            text = f"fg 1\n\ngraph g(Q in {listed}, K in {listed}) {{\n    input  q    : f16[1, 2, Q, 64]\n    input  k, v : f16[1, 1, K, 64]\n    output o    : f16[1, 2, Q, 64]\n    output s    : f32[1, 2, Q, 1]\n\n" \
+                   f"    o, s = sdpa(q, k, v, mask={mask}, align={corner}, scale=0.125)\n}}\n"
+            pool.submit(guard, one_window, machine, Case(machine, corner, text), f"{mask} {corner}", sizes)
+
+
+def one_window(machine, built, label, sizes):
+    why = built.build()
+    if why:
+        return row(label, False, why[:600])
+    wrong = []
+    for n in sizes:
+        for m in sizes:
+            case = Case(machine, label, path=built.spec, variant=f"Q={n},K={m}")
+            os.symlink(os.path.join(built.where, "m"), os.path.join(case.where, "m"))
+            inputs = {"q": uniform((1, 2, n, 64), "f16", 17), "k": uniform((1, 1, m, 64), "f16", 18), "v": uniform((1, 1, m, 64), "f16", 19)}
+            r = case.launch(inputs, ["o", "s"])
+            ok, said = case.judge(inputs, ["o", "s"]) if r.returncode == 0 else (False, r.stderr)
+            if not ok:
+                wrong.append(f"{n}x{m}: {said[:150]}")
+    row(f"{label}, Sq and Skv in {list(sizes)}", not wrong, f"judged by the reference; wrong: {wrong[:4]}")
+
+
 def one_corner(machine, built, corner, sizes):
     worst, wrong, judged = 0.0, [], []
     for n in sizes:
@@ -514,7 +541,7 @@ def main():
             guard(check_expected, machine, dict(e.split("=", 1) for e in args.expect), args.out)
             guard(check_other_driver, machine)
         for piece, f in (("columns", one_column_operands), ("layouts", ambiguous_layouts), ("alignment", misaligned), ("padding", asymmetric_padding),
-                         ("tf32", no_tf32), ("causal", causal_corners), ("python", python_caller), ("families", families),
+                         ("tf32", no_tf32), ("causal", causal_corners), ("windows", windows), ("python", python_caller), ("families", families),
                          ("operators", operators)):
             if wanted(piece):
                 guard(f, machine, pool)

@@ -452,6 +452,36 @@ attention("empty-rows", 1, 1, 1, 5, 2, 8, "f16", "bottom_right")
 attention("gqa", 1, 8, 2, 3, 3, 16, "bf16", None, 0.25)
 
 
+def windowed(name, sq, skv, mask, allowed, align=None):
+    """allowed(i, j): may query i, standing at key i of the diagonal's corner, see key j."""
+    @case(f"sdpa-window-{name}")
+    def make(draw):
+        shapes = (1, 2, sq, 8), (1, 1, skv, 8), (1, 1, skv, 8)
+        q, k, v = (draw(n, s, "f16") for n, s in zip("qkv", shapes))
+        shift = skv - sq if align == "bottom_right" else 0
+        seen = np.array([[allowed(i + shift, j) for j in range(skv)] for i in range(sq)])
+        s = np.where(seen, 0.5 * q @ k.swapaxes(2, 3), -math.inf)
+        most = np.where(seen.any(1), s.max(-1), 0)[..., None]
+        e = np.exp(s - most)
+        total = e.sum(-1, keepdims=True)
+        o = np.where(total > 0, rounded(e / np.where(total > 0, total, 1), "f16") @ v, 0)
+        stats = np.where(total > 0, most + np.log(total), -math.inf)
+        more = f", align={align}" if align else ""
+        return graph([f"input  q    : f16{dims(q.shape)}", f"input  k, v : f16{dims(k.shape)}", f"output o    : f16{dims(o.shape)}",
+                      f"output s    : f32{dims(stats.shape)}"], f"o, s = sdpa(q, k, v, scale=0.5, mask={mask}{more})"), \
+            {"o": to_bits(o, "f16"), "s": to_bits(stats, "f32")}
+
+
+windowed("left", 7, 7, "window(left=2)", lambda i, j: j >= i - 2)
+windowed("right", 7, 7, "window(right=3)", lambda i, j: j <= i + 3)
+windowed("both", 7, 7, "window(left=1, right=2)", lambda i, j: i - 1 <= j <= i + 2)
+windowed("causal", 8, 8, "causal and window(left=2)", lambda i, j: i - 2 <= j <= i)
+windowed("narrowed", 8, 8, "(window(left=5, right=2) and window(left=3)) and window(right=4)", lambda i, j: i - 3 <= j <= i + 2)
+windowed("bottom-right", 4, 9, "window(left=2, right=1)", lambda i, j: i - 2 <= j <= i + 1, "bottom_right")
+windowed("top-left", 9, 4, "window(left=2, right=1)", lambda i, j: i - 2 <= j <= i + 1, "top_left")
+windowed("empty", 9, 3, "window(left=1, right=0)", lambda i, j: i - 1 <= j <= i, "bottom_right")
+
+
 # ---- answers known beforehand, written as numbers --------------------------------------------------------
 
 
