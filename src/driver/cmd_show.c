@@ -54,7 +54,8 @@ int cmd_check_plan(struct session *s, const struct options *o, const char *path)
     struct target t;
     struct gpu_probe probe = {.cudnn_version = 0};
     struct gpu_search search = driver_search(o);
-    if (!driver_plan(s, path, &p) || !target_load(s, o->target ? o->target : "nvidia-h200", &search, &t))
+    if (!driver_plan(s, path, &p) ||
+        !target_load(s, o->target ? o->target : "nvidia-h200", &search, &t))
         return 0;
     /* A description says nothing of the cuDNN and the driver beside the GPU. */
     if (t.host && !gpu_probe(s, &search, true, &probe)) return 0;
