@@ -20,7 +20,7 @@ struct lowering {
 
 /* False with a diagnostic at the op. */
 typedef bool lower_fn(struct lowering *l, const struct op *op);
-lower_fn lower_conv, lower_matmul, lower_sdpa, lower_reduction, lower_pointwise, lower_backward;
+lower_fn lower_conv, lower_matmul, lower_sdpa, lower_reduction, lower_pointwise, lower_backward, lower_view;
 
 /* The tensor descriptor of a value of the graph, made at its first use. A bool is INT8, a byte of 0
  * or 1: cuDNN 9.19 packs BOOLEAN tensors of memory eight to a byte, and its BOOLEAN registers do

@@ -172,3 +172,11 @@ bool lower_backward(struct lowering *l, const struct op *op)
     desc_set_real(a, d, DESC_ATTR_OPERATION_POINTWISE_ALPHA2, 1);
     return true;
 }
+
+/* Views of inputs are folded into the inputs by the passes; no other has a lowering. */
+bool lower_view(struct lowering *l, const struct op *op)
+{
+    diag(l->session, DIAG_no_lowering, op->span, "no cuDNN engine takes this '%s'",
+         ops[op->id].name);
+    return false;
+}

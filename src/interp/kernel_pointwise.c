@@ -123,6 +123,7 @@ typedef double point_fn(const struct at *p);
 #define point_matmul NULL
 #define point_sdpa NULL
 #define point_reduce NULL
+#define point_view NULL
 static point_fn *const points[N_OPS] = {
 #define OP(id, family, shape, eval, lower, ...) [OP_##id] = eval,
 #include "op/ops.def"

@@ -185,6 +185,14 @@ static struct number reduce(struct sampler *s, const struct op *op, const int64_
     return (struct number){value, g.bound};
 }
 
+static struct number view(struct sampler *s, const struct op *op, const int64_t *index)
+{
+    const struct eval e = {.op = op};
+    int64_t of[MAX_RANK];
+    for (int k = 0; k < op->in[0]->rank; k++) of[eval_attr(&e, "axes")->list[k]] = index[k];
+    return at(s, op->in[0], of);
+}
+
 static struct number at(struct sampler *s, const struct value *v, const int64_t *index)
 {
     if (v->rank == 0 && !v->producer)
@@ -198,6 +206,7 @@ static struct number at(struct sampler *s, const struct value *v, const int64_t 
     case FAM_conv: return conv(s, op, index);
     case FAM_sdpa: return sdpa(s, op, index, v == op->out[1]);
     case FAM_reduction: return reduce(s, op, index);
+    case FAM_view: return view(s, op, index);
     default: return (struct number){NAN, 0};
     }
 }

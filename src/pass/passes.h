@@ -4,6 +4,8 @@
 
 #include "pass/pass.h"
 
+/* views.c: views of inputs become the inputs under other dims; false with a diagnostic where one is none. */
+bool fold_views(struct session *s, struct graph *g);
 bool pass_simplify(struct session *s, struct graph *g);
 bool pass_partition(struct session *s, struct graph *g);
 bool pass_redescribe(struct session *s, struct graph *g);

@@ -75,6 +75,7 @@ static void read_current(const struct reading *r, struct op *op)
 
 bool pass_simplify(struct session *s, struct graph *g)
 {
+    if (!fold_views(s, g)) return false;
     (void)s;
     struct arena *a = arena_new();
     struct reading r = {NEW_N(a, int, g->values.n + 1), NEW_N(a, struct value *, g->values.n + 1)};

@@ -75,11 +75,13 @@ static enum dtype by_operands(const struct application *x)
     return DT_f32;
 }
 
+static bool reads_as_is(enum op_id id) { return id == OP_cast || ops[id].family == FAM_view; }
+
 static bool choose_compute(struct sema *m, struct application *x)
 {
     x->compute = by_operands(x);
     if (ops[x->id].traits & OPT_index) x->compute = DT_i32;
-    if (x->id == OP_cast || (ops[x->id].traits & OPT_index)) return true; /* no arithmetic */
+    if (reads_as_is(x->id) || (ops[x->id].traits & OPT_index)) return true; /* no arithmetic */
     int i = op_attr_index(x->id, "compute");
     bool written = i >= 0 && x->attr[i].given;
     if (written) x->compute = (enum dtype)x->attr[i].i;
@@ -152,7 +154,7 @@ bool type_rule(struct sema *m, struct application *x)
     bool ok = true;
     for (int i = 0; i < info->n_in; i++) {
         const struct value *v = x->in[i];
-        if (v == NULL || x->id == OP_cast || !takes_part(x, i) ||
+        if (v == NULL || reads_as_is(x->id) || !takes_part(x, i) ||
             holds_exactly(x->compute, v->type))
             continue;
         /* tf32 rounds f32 operands: that is what writing it asks for. */
@@ -173,6 +175,7 @@ enum dtype result_type(const struct application *x, int result)
 {
     (void)result; /* every result of every row so far has the compute type */
     if ((ops[x->id].traits & (OPT_comparison | OPT_logical)) != 0) return DT_bool;
+    if (ops[x->id].family == FAM_view) return x->in[0]->type;
     if (x->id == OP_cast) return (enum dtype)x->attr[op_attr_index(OP_cast, "type")].i;
     return x->compute == DT_tf32 ? DT_f32 : x->compute;
 }

@@ -47,6 +47,7 @@ TABLE = {
     "elu_bwd": (PAIRS, "x, x2", {"alpha": [None, "0.5", "2"]}),
     "swish_bwd": (PAIRS, "x, x2", {"beta": [None, "0.5", "2"]}),
     "softplus_bwd": (PAIRS, "x, x2", {"beta": [None, "0.5", "2"]}),
+    "transpose": ("input x : f32[2, 3, 3, 3]\n    output y : f32[2, 3, 3, 3]", "x", {"axes": ["[0, 1, 2, 3]", "[0, 2, 1, 3]", "[0, 1, 3, 2]"]}),
     "gen_index": ("input x : f32[4, 16]\n    output y : i32[4, 16]", "x", {"axis": ["0", "1"]}),
     "swish": (ROWS, "x", {"beta": [None, "0.5", "2"]}),
     "softplus": (ROWS, "x", {"beta": [None, "0.5", "2"]}),

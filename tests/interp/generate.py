@@ -239,8 +239,8 @@ library("mlp.geglu", "geglu(gate, up)", _GATED, lambda g, u: g / 2 * (1 + erf(g 
 library("mlp.reglu", "reglu(gate, up)", _GATED, lambda g, u: np.maximum(g, 0) * u)
 library("mlp.glu", "glu(gate, up)", _GATED, lambda g, u: u / (1 + np.exp(-g)))
 library("nn.softmax", "softmax(3 * x)", _X, lambda x: softmax(3 * x))
-library("nn.attention", "attention(q, k, v, scale=0.5)", {"q": ((2, 3, 8), "f32"), "k": ((2, 8, 5), "f32"), "v": ((2, 5, 4), "f32")},
-        lambda q, k, v: softmax(0.5 * q @ k) @ v)
+library("nn.attention", "attention(q, k, v, scale=0.5)", {"q": ((2, 3, 8), "f32"), "k": ((2, 5, 8), "f32"), "v": ((2, 5, 4), "f32")},
+        lambda q, k, v: softmax(0.5 * q @ k.swapaxes(1, 2)) @ v)
 _LAYER = {"x": ((2, 3, 8), "bf16"), "w": ((1, 8, 6), "bf16"), "b": ((1, 1, 6), "bf16")}
 library("nn.linear_bias_relu", "linear_bias_relu(x, w, b)", _LAYER, lambda x, w, b: np.maximum(x @ w + b, 0), "bf16")
 library("nn.linear_bias_gelu", "linear_bias_gelu(x, w, b)", _LAYER, lambda x, w, b: (x @ w + b) / 2 * (1 + erf((x @ w + b) / math.sqrt(2))), "bf16")
@@ -277,6 +277,13 @@ def _(draw):
     a, b, c = draw("a", (2, 3, 4), "bool") != 0, draw("b", (2, 3, 4), "bool") != 0, draw("c", (2, 1, 4), "bool") != 0
     return graph(["input  a, b : bool[2, 3, 4]", "input  c    : bool[2, 1, 4]", "output y, z : bool[2, 3, 4]"], "y = a and not b or c", "z = not (a or b) and c"), \
         {"y": (a & ~b) | c, "z": ~(a | b) & c}
+
+
+@case("transpose")
+def _(draw):
+    x = draw("x", (3, 4, 5), "f32")
+    y = x.transpose(2, 0, 1)
+    return graph(["input  x : f32[3, 4, 5]", "output y : f32[5, 3, 4]"], "y = transpose(x, axes=[2, 0, 1])"), {"y": to_bits(y, "f32")}
 
 
 @case("index")

@@ -16,6 +16,7 @@ static const struct word data_types[] = {
 #define MODE_pointwise(mode) {#mode, CUDNN_POINTWISE_##mode},
 #define MODE_backward(mode) MODE_pointwise(mode)
 #define MODE_conv(mode)
+#define MODE_view(mode)
 #define MODE_matmul(mode)
 #define MODE_sdpa(mode)
 #define MODE_reduction(mode)
