@@ -142,7 +142,9 @@ static bool param_value(struct sema *m, const struct item *g, const struct param
     *n = 1;
     const struct sema_define *d = find_define(m, g->name.text, p->name.text);
     const struct expr *e = p->choices != NULL ? p->choices : p->def;
+    m->is_overridden = d != NULL; /* then its own value is looked at for its kind only */
     struct cell own = e != NULL ? eval(m, e) : POISON;
+    m->is_overridden = false;
     if (e != NULL && own.kind == CELL_POISON) return false;
     if (p->choices != NULL && (own.kind != CELL_LIST || own.list->n == 0)) {
         error_at(m, DIAG_parameter, e->span, "the choices of '%s' are a list of one value or more",

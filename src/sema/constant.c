@@ -6,11 +6,23 @@
 
 #include <math.h>
 
-bool is_number(struct cell c) { return c.kind == CELL_INT || c.kind == CELL_REAL; }
+bool is_number(struct cell c)
+{
+    return c.kind == CELL_INT || c.kind == CELL_REAL;
+}
 
-static struct cell of_int(int64_t i) { return (struct cell){CELL_INT, .i = i}; }
-static struct cell of_bool(bool b) { return (struct cell){CELL_BOOL, .b = b}; }
-static double real_of(struct cell c) { return c.kind == CELL_INT ? (double)c.i : c.r; }
+static struct cell of_int(int64_t i)
+{
+    return (struct cell){CELL_INT, .i = i};
+}
+static struct cell of_bool(bool b)
+{
+    return (struct cell){CELL_BOOL, .b = b};
+}
+static double real_of(struct cell c)
+{
+    return c.kind == CELL_INT ? (double)c.i : c.r;
+}
 
 static struct cell overflow(struct sema *m, struct span at)
 {
@@ -147,11 +159,16 @@ static struct cell compare(struct sema *m, enum ast_op op, struct cell a, struct
 {
     bool equality = op == AST_EQ || op == AST_NE;
     int o;
-    if (is_number(a) && is_number(b)) o = order(a, b);
-    else if (a.kind == CELL_VERSION && b.kind == CELL_VERSION) o = (a.i > b.i) - (a.i < b.i);
-    else if (equality && a.kind == CELL_TYPE && b.kind == CELL_TYPE) o = a.type != b.type;
-    else if (equality && a.kind == CELL_BOOL && b.kind == CELL_BOOL) o = a.b != b.b;
-    else return wrong_kinds(m, op, a, b, at);
+    if (is_number(a) && is_number(b))
+        o = order(a, b);
+    else if (a.kind == CELL_VERSION && b.kind == CELL_VERSION)
+        o = (a.i > b.i) - (a.i < b.i);
+    else if (equality && a.kind == CELL_TYPE && b.kind == CELL_TYPE)
+        o = a.type != b.type;
+    else if (equality && a.kind == CELL_BOOL && b.kind == CELL_BOOL)
+        o = a.b != b.b;
+    else
+        return wrong_kinds(m, op, a, b, at);
     switch (op) {
     case AST_EQ: return of_bool(o == 0);
     case AST_NE: return of_bool(o != 0);
@@ -219,8 +236,14 @@ struct cell constant_in(struct sema *m, struct cell a, struct cell list, struct 
 
 /* ---- functions --------------------------------------------------------------------------- */
 
-static double reciprocal_root(double x) { return 1 / sqrt(x); }
-static double inverse(double x) { return 1 / x; }
+static double reciprocal_root(double x)
+{
+    return 1 / sqrt(x);
+}
+static double inverse(double x)
+{
+    return 1 / x;
+}
 static const struct real_function {
     const char *name;
     double (*of)(double);
@@ -235,8 +258,8 @@ static const struct real_function {
     {"tanh", tanh},
     {"erf", erf},
 };
-static const char *const other_functions[] = {"version", "abs", "floor", "ceil",
-                                              "min",     "max", "pow"};
+static const char *const other_functions[] = {"version", "prefer", "abs", "floor",
+                                              "ceil",    "min",    "max", "pow"};
 
 static const struct real_function *real_function(const char *name)
 {
@@ -257,8 +280,10 @@ static struct cell version(struct sema *m, const struct cell *at, size_t n, stru
     int64_t part[3] = {0};
     for (size_t i = 0; i < n; i++) {
         if (at[i].kind == CELL_POISON) return POISON;
-        if (n > 3 || at[i].kind != CELL_INT || at[i].i < 0 || at[i].i > (i == 0 ? 9999 : 99)) n = 0;
-        else part[i] = at[i].i;
+        if (n > 3 || at[i].kind != CELL_INT || at[i].i < 0 || at[i].i > (i == 0 ? 9999 : 99))
+            n = 0;
+        else
+            part[i] = at[i].i;
     }
     if (n < 1 || n > 3) {
         error_at(m, DIAG_arguments, span,
@@ -267,6 +292,33 @@ static struct cell version(struct sema *m, const struct cell *at, size_t n, stru
         return POISON;
     }
     return (struct cell){CELL_VERSION, .i = part[0] * 10000 + part[1] * 100 + part[2]};
+}
+
+/* The first of the element types that the target has; which one is told once, at the call. */
+static struct cell prefer(struct sema *m, const struct cell *at, size_t n, struct span span)
+{
+    size_t take = n;
+    for (size_t i = 0; i < n; i++) {
+        if (at[i].kind == CELL_POISON) return POISON;
+        if (at[i].kind != CELL_TYPE || at[i].type == DT_tf32) {
+            error_at(m, DIAG_kind, span, "prefer chooses among element types, not %s",
+                     cell_text(m, at[i]));
+            return POISON;
+        }
+        if (take == n && (!m->o->has_type || m->o->has_type(m->o->target, at[i].type))) take = i;
+    }
+    if (take == n) {
+        struct diag *d = error_at(m, DIAG_parameter, span,
+                                  "the target has none of these element types");
+        if (m->o->sm) diag_note(m->s, d, NO_SPAN, "it is sm_%d", m->o->sm);
+        return POISON;
+    }
+    for (size_t i = 0; i < m->preferred.n; i++)
+        if (m->preferred.at[i] == span.begin) return at[take];
+    if (m->is_overridden) return at[take];
+    vec_push(m->a, &m->preferred, span.begin);
+    diag(m->s, DIAG_preferred, span, "%s is taken here", dtypes[at[take].type].name);
+    return at[take];
 }
 
 static struct cell power(struct sema *m, struct cell a, struct cell b, struct span at)
@@ -293,6 +345,7 @@ struct cell constant_call(struct sema *m, const char *name, const struct cell *a
                           struct span span)
 {
     if (strcmp(name, "version") == 0) return version(m, at, n, span);
+    if (strcmp(name, "prefer") == 0) return prefer(m, at, n, span);
     size_t want = strcmp(name, "min") == 0 || strcmp(name, "max") == 0 || strcmp(name, "pow") == 0
                       ? 2
                       : 1;
@@ -304,7 +357,8 @@ struct cell constant_call(struct sema *m, const char *name, const struct cell *a
     bool unknown = false;
     for (size_t i = 0; i < n; i++) {
         if (at[i].kind == CELL_POISON) return POISON;
-        if (at[i].kind == CELL_UNKNOWN) unknown = true;
+        if (at[i].kind == CELL_UNKNOWN)
+            unknown = true;
         else if (!is_number(at[i])) {
             error_at(m, DIAG_kind, span, "'%s' of %s", name, kind_words(at[i]));
             return POISON;

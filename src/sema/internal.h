@@ -131,6 +131,8 @@ struct sema {
     int depth;
     size_t n_errors;            /* found so far, repeated ones included */
     size_t errors_before;       /* n_errors when the graph at hand was begun */
+    VEC(uint32_t) preferred;    /* calls of prefer whose choice was told, by their place */
+    bool is_overridden;         /* a value is evaluated that -D takes the place of */
     bool first_variant;         /* warnings are given once */
     bool many_variants;
     bool too_large, too_deep;   /* reported for this graph */
