@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MOST_FILES = 256 };
@@ -90,10 +91,12 @@ static struct source *user_file(struct loading *l, const struct item *item, cons
     }
     for (const struct embedded *e = l->given; e && e->name; e++)
         if (strcmp(e->name, name) == 0) return source_add(l->s, name, e->text, e->length);
-    if (!l->given && access(path, R_OK) == 0) return source_load(l->s, path);
+    struct stat st;
+    bool is_folder = !l->given && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    if (!l->given && !is_folder && access(path, R_OK) == 0) return source_load(l->s, path);
     refuse(l, item,
            arena_printf(l->s->arena, "cannot read '%s': %s", path,
-                        strerror(l->given ? ENOENT : errno)));
+                        strerror(l->given ? ENOENT : is_folder ? EISDIR : errno)));
     return NULL;
 }
 
