@@ -1,4 +1,4 @@
-/* kernel_pointwise: every pointwise operator as one line.
+/* kernel_pointwise: the pointwise operators, whose formulas are op/pointwise.def.
  *
  * Bounds are propagated by evaluation: the operator at operand + bound and operand - bound, one
  * operand at a time, shows how far its result can move; the moves add up. f32 arithmetic adds a few
@@ -14,104 +14,24 @@ struct at {
     const struct attr *attr;
 };
 
-#define ONE(name, expression)                      \
+#define REAL(i) (p->attr[i].r)
+#define HELP(name, expression)   \
+    static double name(double x) \
+    {                            \
+        return expression;       \
+    }
+#define POINT(name, locals, expression)            \
     static double point_##name(const struct at *p) \
     {                                              \
-        double x = p->a;                           \
+        locals;                                    \
         return expression;                         \
     }
-#define TWO(name, expression)                      \
-    static double point_##name(const struct at *p) \
-    {                                              \
-        double a = p->a, b = p->b;                 \
-        return expression;                         \
-    }
-#define REAL(i) (p->attr[i].r) /* the operator's i-th attribute */
-
-TWO(add, a + b)
-TWO(sub, a - b)
-TWO(mul, a *b)
-TWO(div, a / b)
-TWO(mod, fmod(a, b))
-TWO(pow, pow(a, b))
-TWO(min, fmin(a, b))
-TWO(max, fmax(a, b))
-TWO(atan2, atan2(a, b))
-TWO(add_square, a + b * b)
-ONE(neg, -x)
-ONE(abs, fabs(x))
-ONE(exp, exp(x))
-ONE(log, log(x))
-ONE(sqrt, sqrt(x))
-ONE(rsqrt, 1 / sqrt(x))
-ONE(reciprocal, 1 / x)
-ONE(sin, sin(x))
-ONE(cos, cos(x))
-ONE(tan, tan(x))
-ONE(erf, erf(x))
-ONE(ceil, ceil(x))
-ONE(floor, floor(x))
-ONE(relu, isnan(x) ? x : x<REAL(0) ? REAL(0) : x> REAL(1) ? REAL(1) : x)
-ONE(leaky_relu, x > 0 || isnan(x) ? x : REAL(0) * x)
-ONE(elu, x > 0 || isnan(x) ? x : REAL(0) * expm1(x))
-ONE(gelu, x * 0.5 * erfc(-x * 0.70710678118654752440))
-ONE(gelu_tanh, 0.5 * x * (1 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x))))
-ONE(sigmoid, 1 / (1 + exp(-x)))
-ONE(silu, x / (1 + exp(-x)))
-ONE(swish, x / (1 + exp(-REAL(0) * x)))
-ONE(softplus,
-    (REAL(0) * x > 0 ? REAL(0) * x + log1p(exp(-REAL(0) * x)) : log1p(exp(REAL(0) * x))) / REAL(0))
-ONE(tanh, tanh(x))
-
-/* ---- gradients: a is dy, b is x ---- */
-static double sigmoid(double x)
-{
-    return 1 / (1 + exp(-x));
-}
-
-static double
-gelu_slope(double x) /* Phi(x) + x phi(x), phi the density of the normal distribution */
-{
-    return 0.5 * erfc(-x * 0.70710678118654752440) + x * 0.39894228040143267794 * exp(-x * x / 2);
-}
-
-static double gelu_tanh_slope(double x)
-{
-    static const double c = 0.79788456080286535588; /* sqrt(2 / pi) */
-    double t = tanh(c * (x + 0.044715 * x * x * x));
-    return 0.5 * (1 + t + x * (1 - t * t) * c * (1 + 3 * 0.044715 * x * x));
-}
-
-TWO(relu_bwd, b <= REAL(0) ? REAL(2) * a : b <= REAL(1) || isnan(b) ? a : 0)
-TWO(elu_bwd, b > 0 || isnan(b) ? a : a * REAL(0) * exp(b))
-TWO(gelu_bwd, a *gelu_slope(b))
-TWO(gelu_tanh_bwd, a *gelu_tanh_slope(b))
-TWO(sigmoid_bwd, a *sigmoid(b) * sigmoid(-b))
-TWO(swish_bwd,
-    a *(sigmoid(REAL(0) * b) + REAL(0) * b * sigmoid(REAL(0) * b) * sigmoid(-REAL(0) * b)))
-TWO(softplus_bwd, a *sigmoid(REAL(0) * b))
-TWO(tanh_bwd, a / (cosh(b) * cosh(b)))
-
-TWO(eq, a == b)
-TWO(ne, a != b)
-TWO(lt, a < b)
-TWO(le, a <= b)
-TWO(gt, a > b)
-TWO(ge, a >= b)
-TWO(logical_and, a != 0 && b != 0)
-TWO(logical_or, a != 0 || b != 0)
-ONE(logical_not, x == 0)
-ONE(identity, x)
-
-static double point_index(const struct at *p)
-{
-    return (double)p->index;
-}
-
-static double point_select(const struct at *p)
-{
-    return p->a != 0 ? p->b : p->c;
-}
+#define ONE(name, expression) POINT(name, double x = p->a, expression)
+#define TWO(name, expression) POINT(name, double a = p->a; double b = p->b, expression)
+#define THREE(name, expression) \
+    POINT(name, double a = p->a; double b = p->b; double c = p->c, expression)
+#define PLACE(name, expression) POINT(name, int64_t at = p->index, (double)(expression))
+#include "op/pointwise.def"
 
 typedef double point_fn(const struct at *p);
 #define FAMILY(f)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # The recipe "add an operator" of HACKING.md, done to a copy of the tree: one row in src/op/ops.def and one
-# line in src/interp/kernel_pointwise.c make `positive`, which fgc does not have, known to every command.
+# line in src/op/pointwise.def make `positive`, which fgc does not have, known to every command.
 # Environment: srcdir, FGC, FGC_BUILD_DIR (as tests/run.py gives them). Exit 77 where there is no cuDNN.
 set -eu
 top=$(cd "${srcdir:-$(dirname "$0")/../..}" && pwd)
@@ -35,8 +35,8 @@ sed -i '/^OP(cos,/i\
 OP(positive, FAMILY(pointwise), SHAPE(broadcast), EVAL(positive), LOWER(pointwise, RELU_FWD), UNARY,\
    .types = REAL_TYPES, .formula = "max(x, 0)", .doc = "positive part")' src/op/ops.def
 sed -i '/^ONE(cos,/i\
-ONE(positive, x > 0 ? x : 0)' src/interp/kernel_pointwise.c
-grep -q '^OP(positive' src/op/ops.def && grep -q '^ONE(positive' src/interp/kernel_pointwise.c || fail "the recipe's places moved"
+ONE(positive, x > 0 ? x : 0)' src/op/pointwise.def
+grep -q '^OP(positive' src/op/ops.def && grep -q '^ONE(positive' src/op/pointwise.def || fail "the recipe's places moved"
 pass
 
 # ---- build -------------------------------------------------------------------------------------------
