@@ -22,7 +22,7 @@ double norm_rule(const struct value *v)
     const struct op *op = v->producer;
     while (op && op->id == OP_cast) op = op->in[0]->producer;
     if (!op || op->id != OP_sdpa) return 0;
-    return op->in[0]->type == DT_bf16 ? 5e-3 : 1e-3;
+    return sdpa_ratio(op->in[0]->type);
 }
 
 struct verdict interp_compare(const struct value *v, const struct array *want,

@@ -42,6 +42,7 @@ struct number eval_point(const struct op *op, int64_t index, const struct number
 
 struct gathered { /* a reduction on its way; starts as zeros */
     double value, magnitude, bound, most_bound;
+    double furthest; /* of a product: every factor as far from zero as its bound lets it be */
     int64_t count;
 };
 void reduce_take(struct gathered *g, int64_t mode, double x, double bound);

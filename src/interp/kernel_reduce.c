@@ -1,7 +1,7 @@
 /* kernel_reduce: reductions over any set of axes, which stay with size 1.
  *
  * Bounds: sums 1e-5 of the sum of magnitudes, extremes 1e-5 of the value, each with the operands'
- * own bounds on top. */
+ * own bounds on top; products what they are when every factor errs away from zero. */
 #include <math.h>
 
 #include "interp/internal.h"
@@ -21,6 +21,8 @@ enum {
 void reduce_take(struct gathered *g, int64_t mode, double x, double bound)
 {
     bool first = g->count++ == 0;
+    if (first) g->furthest = 1;
+    if (mode != MODE_MUL_NO_ZEROS || x != 0) g->furthest *= fabs(x) + bound;
     g->magnitude += mode == MODE_NORM2 ? x * x : fabs(x);
     g->bound += mode == MODE_NORM2 ? 2 * fabs(x) * bound + bound * bound : bound;
     if (bound > g->most_bound) g->most_bound = bound;
@@ -53,7 +55,7 @@ double reduce_finish(struct gathered *g, int64_t mode)
     case MODE_NORM1: g->bound += 1e-5 * g->magnitude; return g->value;
     case MODE_MUL:
     case MODE_MUL_NO_ZEROS:
-        g->bound = 1e-5 * n * fabs(g->value) + g->bound * fabs(g->value);
+        g->bound = 1e-5 * n * fabs(g->value) + (g->furthest - fabs(g->value));
         return g->value;
     default: g->bound = g->most_bound + 1e-5 * fabs(g->value); return g->value;
     }

@@ -79,7 +79,7 @@ void eval_sdpa(struct eval *e)
     const struct array *q = e->in[0], *k = e->in[1];
     enum dtype type = e->op->in[0]->type;
     struct task t = {.e = e, .scale = eval_attr(e, "scale")->r, .p_type = type};
-    t.ratio = type == DT_bf16 ? 5e-3 : 1e-3;
+    t.ratio = sdpa_ratio(type);
     t.window = mask_window(eval_attr(e, "mask"));
     t.shift = eval_attr(e, "align")->i == 1 ? k->dim[2] - q->dim[2] : 0; /* bottom_right */
     parallel_for(q->dim[0] * q->dim[1] * q->dim[2], run, &t);

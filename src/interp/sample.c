@@ -157,7 +157,7 @@ static struct number sdpa(struct sampler *s, const struct op *op, const int64_t 
         if (fabs(x) > largest) largest = fabs(x);
     }
     s->left -= (double)last;
-    return (struct number){y, 4 * (q->type == DT_bf16 ? 5e-3 : 1e-3) * largest};
+    return (struct number){y, 4 * sdpa_ratio(q->type) * largest};
 }
 
 static struct number reduce(struct sampler *s, const struct op *op, const int64_t *index)

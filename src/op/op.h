@@ -91,6 +91,11 @@ static inline struct mask_window mask_window(const struct attr *mask)
     if (mask->i == MASK_window) return (struct mask_window){mask->list[0], mask->list[1]};
     return (struct mask_window){-1, mask->i == MASK_causal ? 0 : -1};
 }
+/* The bound of ||error|| / ||reference|| of attention, by q's type: probabilities are rounded to it. */
+static inline double sdpa_ratio(enum dtype q)
+{
+    return q == DT_bf16 ? 5e-3 : 1e-3;
+}
 #define MAX_ATTRS 8
 #define MAX_OPERANDS 4
 #define MAX_RESULTS 3
