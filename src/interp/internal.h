@@ -19,6 +19,10 @@ void parallel_for(int64_t n, void (*f)(void *data, int64_t from, int64_t to), vo
 /* Steps through an output's index space and gives an operand's flat index, broadcasting size 1. */
 int64_t broadcast_index(const struct array *out, const struct array *in, int64_t flat);
 
+/* The element of a view's operand that its element `index` is. */
+void view_index(const struct op *view, const int64_t *index, int64_t *of);
+
+void eval_view(struct eval *e);
 void eval_pointwise(struct eval *e);
 void eval_reduce(struct eval *e);
 void eval_conv(struct eval *e);

@@ -90,26 +90,6 @@ static struct array *literal(struct arena *a, const struct value *v)
     return x;
 }
 
-static void view(struct eval *e)
-{
-    const struct array *x = e->in[0], *y = e->out[0];
-    const int64_t *axes = eval_attr(e, "axes")->list;
-    int64_t step[MAX_RANK], n = 1;
-    for (int i = x->rank - 1; i >= 0; i--) {
-        step[i] = n;
-        n *= x->dim[i];
-    }
-    for (int64_t i = 0; i < y->count; i++) {
-        int64_t left = i, at = 0;
-        for (int k = y->rank - 1; k >= 0; k--) {
-            at += left % y->dim[k] * step[axes[k]];
-            left /= y->dim[k];
-        }
-        y->at[i] = x->at[at];
-        if (y->bound) y->bound[i] = x->bound ? x->bound[at] : 0;
-    }
-}
-
 static void evaluate(struct eval *e)
 {
     switch (ops[e->op->id].family) {
@@ -118,7 +98,7 @@ static void evaluate(struct eval *e)
     case FAM_conv: eval_conv(e); break;
     case FAM_matmul: eval_matmul(e); break;
     case FAM_sdpa: eval_sdpa(e); break;
-    case FAM_view: view(e); break;
+    case FAM_view: eval_view(e); break;
     }
 }
 

@@ -187,9 +187,8 @@ static struct number reduce(struct sampler *s, const struct op *op, const int64_
 
 static struct number view(struct sampler *s, const struct op *op, const int64_t *index)
 {
-    const struct eval e = {.op = op};
     int64_t of[MAX_RANK];
-    for (int k = 0; k < op->in[0]->rank; k++) of[eval_attr(&e, "axes")->list[k]] = index[k];
+    view_index(op, index, of);
     return at(s, op->in[0], of);
 }
 

@@ -81,7 +81,13 @@ static bool sdpa_fits(const struct op *op)
            (o == NULL || (o->rank == 4 && o->dim[2] == q->dim[2] && o->dim[3] == v->dim[3]));
 }
 
-static bool view_fits(const struct op *op) { return op->out[0] != NULL; }
+static bool view_fits(const struct op *op)
+{
+    const struct value *x = op->in[0], *y = op->out[0];
+    int64_t n, held;
+    if (op->id != OP_reshape) return x->rank == y->rank;
+    return dims_count(x->rank, x->dim, &held) && dims_count(y->rank, y->dim, &n) && n == held;
+}
 
 static bool (*const fits[])(const struct op *) = {
     [FAM_pointwise] = pointwise_fits, [FAM_reduction] = reduction_fits, [FAM_conv] = conv_fits,

@@ -121,26 +121,6 @@ bool infer_index(struct sema *m, struct application *x, struct shape *out)
     return false;
 }
 
-bool infer_transpose(struct sema *m, struct application *x, struct shape *out)
-{
-    const struct value *v = x->in[0];
-    const struct attr *axes = &x->attr[op_attr_index(x->id, "axes")];
-    bool seen[MAX_RANK] = {false}, ok = axes->n == v->rank;
-    for (int i = 0; ok && i < axes->n; i++) {
-        int64_t k = axes->list[i];
-        ok = k >= 0 && k < v->rank && !seen[k];
-        if (!ok) break;
-        seen[k] = true;
-        out->dim[i] = v->dim[k];
-    }
-    out->rank = v->rank;
-    if (ok) return true;
-    error_at(m, DIAG_reduce_axes, x->attr_span[op_attr_index(x->id, "axes")],
-             "the axes of %s are 0 to %d: a transposition names each of them once",
-             value_text(m, v), v->rank - 1);
-    return false;
-}
-
 bool infer_cast(struct sema *m, struct application *x, struct shape *out)
 {
     return infer_broadcast(m, x, out);

@@ -48,6 +48,11 @@ TABLE = {
     "swish_bwd": (PAIRS, "x, x2", {"beta": [None, "0.5", "2"]}),
     "softplus_bwd": (PAIRS, "x, x2", {"beta": [None, "0.5", "2"]}),
     "transpose": ("input x : f32[2, 3, 3, 3]\n    output y : f32[2, 3, 3, 3]", "x", {"axes": ["[0, 1, 2, 3]", "[0, 2, 1, 3]", "[0, 1, 3, 2]"]}),
+    "reshape": ("input x : f32[2, 3, 4]\n    output y : f32[2, 12] strides(16, 1)", "x", {"dims": ["[2, 12]", "[24]", "[4, 6]"]}),
+    "slice": ("input x : f32[8, 6]\n    output y : f32[...]", "x", {
+        "start": [None, "[1, 0]", "[0, 2]"],
+        "end": [None, "[4, 6]", "[8, 4]"],
+        "step": [None, "[2, 1]", "[4, 1]"]}),
     "gen_index": ("input x : f32[4, 16]\n    output y : i32[4, 16]", "x", {"axis": ["0", "1"]}),
     "swish": (ROWS, "x", {"beta": [None, "0.5", "2"]}),
     "softplus": (ROWS, "x", {"beta": [None, "0.5", "2"]}),

@@ -286,6 +286,26 @@ def _(draw):
     return graph(["input  x : f32[3, 4, 5]", "output y : f32[5, 3, 4]"], "y = transpose(x, axes=[2, 0, 1])"), {"y": to_bits(y, "f32")}
 
 
+@case("reshape")
+def _(draw):
+    x = draw("x", (2, 3, 8), "bf16")
+    y = x.reshape(6, 2, 4).transpose(1, 0, 2).reshape(48)  # the second reads a view of a view
+    return graph(["input  x : bf16[2, 3, 8]", "output y : bf16[48]", "output z : bf16[3, 16]"],
+                 "y = reshape(transpose(reshape(x, dims=[6, 2, 4]), axes=[1, 0, 2]), dims=[48])",
+                 "z = reshape(-x, dims=[3, 16])"), {"y": to_bits(y, "bf16"), "z": to_bits(-x.reshape(3, 16), "bf16")}
+
+
+@case("slice")
+def _(draw):
+    x = draw("x", (5, 6, 7), "f32")
+    y = x[1:4:2, :, 6:7]
+    z = np.exp(x)[:, 5:, 0:6:4][2:3]
+    return graph(["input  x : f32[5, 6, 7]", "output y : f32[2, 6, 1]", "output z : f32[1, 1, 2]"],
+                 "y = slice(x, start=[1, 0, 6], end=[4, 6, 7], step=[2, 1, 1])",
+                 "z = slice(slice(exp(x), start=[0, 5, 0], end=[5, 6, 6], step=[1, 1, 4]), start=[2, 0, 0], end=[3, 1, 2])"), {
+                     "y": to_bits(y, "f32"), "z": to_bits(z, "f32")}
+
+
 @case("index")
 def _(draw):
     x = draw("x", (2, 3, 4), "bf16")

@@ -3,11 +3,12 @@ if exists('b:current_syntax')
   finish
 endif
 
-syn keyword fgOperator conv matmul sdpa transpose reduce add sub mul div mod pow min max atan2
-syn keyword fgOperator add_square neg abs exp log sqrt rsqrt reciprocal sin cos tan erf ceil floor
-syn keyword fgOperator relu leaky_relu elu gelu gelu_tanh sigmoid silu swish softplus tanh relu_bwd
-syn keyword fgOperator elu_bwd gelu_bwd gelu_tanh_bwd sigmoid_bwd swish_bwd softplus_bwd tanh_bwd eq
-syn keyword fgOperator ne lt le gt ge logical_and logical_or logical_not select gen_index cast
+syn keyword fgOperator conv matmul sdpa transpose reshape slice reduce add sub mul div mod pow min
+syn keyword fgOperator max atan2 add_square neg abs exp log sqrt rsqrt reciprocal sin cos tan erf
+syn keyword fgOperator ceil floor relu leaky_relu elu gelu gelu_tanh sigmoid silu swish softplus tanh
+syn keyword fgOperator relu_bwd elu_bwd gelu_bwd gelu_tanh_bwd sigmoid_bwd swish_bwd softplus_bwd
+syn keyword fgOperator tanh_bwd eq ne lt le gt ge logical_and logical_or logical_not select gen_index
+syn keyword fgOperator cast
 syn keyword fgType f64 f32 f16 bf16 e4m3 e5m2 e8m0 e2m1 i64 i32 i8 u8 bool tf32
 syn keyword fgLayout row_major channels_last col_major order strides align
 syn keyword fgConstant true false inf sm cudnn fgc
