@@ -428,6 +428,16 @@ def families(machine, pool):
             pool.submit(guard, one_family, machine, path)
 
 
+def views(machine, pool):
+    pool.submit(guard, one_family, machine, os.path.join(TOP, "tests", "compile", "views.fg"))
+
+
+def convs(machine, pool):
+    """Convolutions over one axis and three, in both layouts, with fp8 and its scales; results rounded to small integers."""
+    for name in ("convolutions", "axes", "narrow"):
+        pool.submit(guard, one_family, machine, os.path.join(TOP, "tests", "compile", name + ".fg"))
+
+
 def operators(machine, pool):
     """The example of every operator, tests/ops, and gradients behind matmul and conv."""
     paths = glob.glob(os.path.join(TOP, "tests", "ops", "*.fg")) + [os.path.join(TOP, "tests", "compile", "gradients.fg")]
@@ -541,9 +551,9 @@ def main():
             guard(check_expected, machine, dict(e.split("=", 1) for e in args.expect), args.out)
             guard(check_other_driver, machine)
         for piece, f in (("columns", one_column_operands), ("layouts", ambiguous_layouts), ("alignment", misaligned), ("padding", asymmetric_padding),
-                         ("tf32", no_tf32), ("causal", causal_corners), ("windows", windows), ("python", python_caller), ("families", families),
+                         ("tf32", no_tf32), ("causal", causal_corners), ("windows", windows), ("python", python_caller), ("families", families), ("views", views), ("convs", convs),
                          ("operators", operators)):
-            if wanted(piece):
+            if wanted(piece) and (args.only or piece not in ("views", "convs")):  # families has them too
                 guard(f, machine, pool)
         pool.shutdown(wait=True)
         report(args, machine)

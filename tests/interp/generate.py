@@ -258,6 +258,10 @@ library("fp8.rescale", "rescale(matmul(a, b), sa, sb)", _FP8, lambda a, b, sa, s
 _scaled = lambda a, b, sa, sb: (a @ b * sa * sb, np.abs(a @ b * sa * sb).max(keepdims=True))
 library("fp8.scaled_matmul_amax", "scaled_matmul_amax(a, b, sa, sb)", _FP8, _scaled, outputs=["bf16", "f32"])
 library("fp8.rescale_amax", "rescale_amax(matmul(a, b), sa, sb)", _FP8, _scaled, outputs=["bf16", "f32"])
+_MAP8 = {"x": ((2, 4, 6, 6), "e4m3"), "w": ((6, 4, 3, 3), "e4m3"), "sx": ((1, 1, 1, 1), "f32"), "sw": ((1, 1, 1, 1), "f32")}
+library("fp8.scaled_conv", "scaled_conv(x, w, sx, sw, pad=[1, 1], stride=[2, 2])", _MAP8, lambda x, w, sx, sw: _half(x, w) * sx * sw, "bf16")
+library("fp8.scaled_conv_amax", "scaled_conv_amax(x, w, sx, sw, pad=[1, 1], stride=[2, 2])", _MAP8,
+        lambda x, w, sx, sw: (_half(x, w) * sx * sw, np.abs(_half(x, w) * sx * sw).max(keepdims=True)), outputs=["bf16", "f32"])
 
 
 def backward(name, f, more, dtype):
@@ -415,6 +419,9 @@ convolution("depthwise", (1, 4, 6, 6), (4, 1, 3, 3), "bf16", (1, 1), (1, 1), (1,
 convolution("pre", (1, 2, 6, 6), (2, 2, 3, 3), "f32", (1, 0), (0, 0), (2, 2), (1, 1), 1)
 convolution("post", (1, 2, 6, 6), (2, 2, 3, 3), "f32", (0, 0), (1, 1), (2, 2), (1, 1), 1)
 convolution("one-axis", (2, 3, 9), (4, 3, 3), "f32", (2,), (0,), (1,), (1,), 1)
+convolution("one-axis-groups", (2, 4, 11), (6, 2, 3), "bf16", (3,), (1,), (2,), (2,), 2, "channels_last")
+convolution("three-axes", (2, 3, 4, 5, 3), (4, 3, 2, 3, 2), "f32", (1, 1, 0), (0, 1, 1), (1, 2, 1), (2, 1, 1), 1)
+convolution("three-axes-depthwise", (1, 4, 3, 4, 5), (8, 1, 3, 3, 3), "f16", (1, 1, 1), (1, 1, 1), (1, 1, 2), (1, 1, 1), 4, "channels_last")
 convolution("bytes", (1, 4, 3, 3), (4, 2, 1, 1), "i8", (0, 0), (0, 0), (1, 1), (1, 1), 2)
 
 
