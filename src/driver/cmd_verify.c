@@ -67,8 +67,9 @@ static bool verify(struct session *s, struct tune_device *d, const struct plan_s
         return false;
     }
     d->unload(d->self, 0);
-    printf("%s: largest error %.3g of its bound%s%s\n", check_words[check.verdict], check.error,
-           check.note ? "; " : "", check.note ? check.note : "");
+    printf("%s: largest error %.3g of its bound%s%s%s%s\n", check_words[check.verdict], check.error,
+           check.scope ? ", of " : "", check.scope ? check.scope : "", check.note ? "; " : "",
+           check.note ? check.note : "");
     return check.verdict == CHECK_PASSED;
 }
 

@@ -297,6 +297,13 @@ static bool alive(struct runner_process *p)
     return hello != NULL;
 }
 
+static json_t *value_json(const struct runner_value_at *v)
+{
+    char hex[17] = "";
+    for (size_t k = 0; k < v->bytes && k < 8; k++) snprintf(hex + 2 * k, 3, "%02x", v->value[k]);
+    return json_pack("{s:I, s:s}", "uid", (json_int_t)v->uid, "hex", hex);
+}
+
 enum runner_status runner_begin(struct runner *r, const runner_tensors_vec *tensors,
                                 const runner_values_vec *values)
 {
@@ -306,13 +313,8 @@ enum runner_status runner_begin(struct runner *r, const runner_tensors_vec *tens
             t, json_pack("{s:I, s:I, s:I, s:b}", "uid", (json_int_t)tensors->at[i].uid, "bytes",
                          (json_int_t)tensors->at[i].bytes, "at", (json_int_t)tensors->at[i].at,
                          "output", tensors->at[i].output));
-    for (size_t i = 0; i < values->n; i++) {
-        char hex[17] = "";
-        for (size_t k = 0; k < values->at[i].bytes && k < 8; k++)
-            snprintf(hex + 2 * k, 3, "%02x", values->at[i].value[k]);
-        json_array_append_new(
-            v, json_pack("{s:I, s:s}", "uid", (json_int_t)values->at[i].uid, "hex", hex));
-    }
+    for (size_t i = 0; i < values->n; i++)
+        json_array_append_new(v, value_json(&values->at[i]));
     if (!alive(r->p)) {
         json_decref(t);
         json_decref(v);
@@ -361,4 +363,78 @@ enum runner_status runner_time(struct runner *r, int slot, double at_most_us, do
     *mhz = json_number_value(json_object_get(answer, "mhz"));
     json_decref(answer);
     return st;
+}
+
+enum runner_status runner_wall(struct runner *r, int slot, struct runner_wall *out)
+{
+    json_t *answer;
+    enum runner_status st = ask(r->p, json_pack("{s:s, s:i}", "do", "wall", "slot", slot), &answer);
+    out->call_us = json_number_value(json_object_get(answer, "call_us"));
+    out->host_us = json_number_value(json_object_get(answer, "host_us"));
+    out->replay_us = json_number_value(json_object_get(answer, "replay_us"));
+    json_decref(answer);
+    return st;
+}
+
+enum runner_status runner_copy(struct runner *r, int64_t bytes, double *us)
+{
+    json_t *answer;
+    *us = 0;
+    if (!alive(r->p)) return RUNNER_GONE;
+    enum runner_status st = ask(
+        r->p, json_pack("{s:s, s:I}", "do", "copy", "bytes", (json_int_t)bytes), &answer);
+    *us = json_number_value(json_object_get(answer, "us"));
+    json_decref(answer);
+    return st;
+}
+
+/* ---- programs ---------------------------------------------------------------------------------
+ */
+
+static json_t *arg_json(const struct runner_arg *a)
+{
+    if (a->kind == RUNNER_VALUE) return value_json(&a->value);
+    return json_pack("{s:I, s:I}", "uid", (json_int_t)a->uid,
+                     a->kind == RUNNER_TENSOR ? "tensor" : "buffer", (json_int_t)a->of);
+}
+
+static json_t *launch_json(const struct runner_launch *l)
+{
+    json_t *args = json_array();
+    for (size_t i = 0; i < l->args.n; i++) json_array_append_new(args, arg_json(&l->args.at[i]));
+    if (!l->kernel) return json_pack("{s:i, s:o}", "plan", l->plan, "args", args);
+    return json_pack("{s:s, s:I, s:I, s:o}", "kernel", l->kernel, "first", (json_int_t)l->first,
+                     "count", (json_int_t)l->count, "args", args);
+}
+
+enum runner_status runner_program(struct runner *r, int slot, const struct runner_program *p)
+{
+    size_t n = p->text ? strlen(p->text) : 0;
+    json_t *buffers = json_array(), *launches = json_array();
+    if (n > PLAN_ROOM || !grow(r->p, PLAN_ROOM)) {
+        json_decref(buffers);
+        json_decref(launches);
+        say(r->p, "the plain kernels' text has %zu bytes, %d are the most", n, PLAN_ROOM);
+        return RUNNER_REFUSED;
+    }
+    if (n) memcpy(r->p->shared, p->text, n);
+    for (size_t i = 0; i < p->buffers.n; i++)
+        json_array_append_new(buffers, json_integer((json_int_t)p->buffers.at[i]));
+    for (size_t i = 0; i < p->launches.n; i++)
+        json_array_append_new(launches, launch_json(&p->launches.at[i]));
+    return ask_plainly(r->p, json_pack("{s:s, s:i, s:i, s:I, s:b, s:o, s:o}", "do", "program",
+                                       "slot", slot, "at", 0, "bytes", (json_int_t)n, "contract",
+                                       p->contract, "buffers", buffers, "launches", launches));
+}
+
+enum runner_status runner_launch(struct runner *r, int slot, size_t from, size_t to)
+{
+    return ask_plainly(r->p, json_pack("{s:s, s:i, s:I, s:I}", "do", "launch", "slot", slot,
+                                       "from", (json_int_t)from, "to", (json_int_t)to));
+}
+
+enum runner_status runner_fetch(struct runner *r, int slot, int buffer, size_t n)
+{
+    return ask_plainly(r->p, json_pack("{s:s, s:i, s:i, s:I}", "do", "fetch", "slot", slot,
+                                       "buffer", buffer, "bytes", (json_int_t)n));
 }

@@ -56,6 +56,40 @@ enum runner_status runner_run(struct runner *r, int slot);
  * known. Where a call takes longer than at_most_us (0: no limit) its time alone is given. */
 enum runner_status runner_time(struct runner *r, int slot, double at_most_us, double *us,
                                double *mhz);
+/* Host microseconds of a call: alone and waited for, enqueued, and replayed as a graph of one. */
+struct runner_wall {
+    double call_us, host_us, replay_us;
+};
+enum runner_status runner_wall(struct runner *r, int slot, struct runner_wall *out);
+/* Microseconds to copy so many bytes within the device's memory. */
+enum runner_status runner_copy(struct runner *r, int64_t bytes, double *us);
+
+/* ---- programs: plain kernels and loaded plans as one list of launches, in a slot like a plan's -- */
+
+struct runner_arg {
+    enum { RUNNER_TENSOR, RUNNER_BUFFER, RUNNER_VALUE } kind;
+    int64_t uid;  /* in the plan; kernels take their arguments in order */
+    int64_t of;   /* the tensor's uid in the job, or the buffer's number */
+    struct runner_value_at value;
+};
+struct runner_launch {
+    const char *kernel; /* NULL: the plan that is loaded in slot `plan` */
+    int plan;
+    int64_t first, count; /* the last two parameters of a kernel; a thread each of count */
+    VEC(struct runner_arg) args;
+};
+struct runner_program {
+    const char *text; /* CUDA C++; NULL: no kernels */
+    bool contract;    /* products and sums may become one operation */
+    VEC(int64_t) buffers; /* their bytes */
+    VEC(struct runner_launch) launches;
+};
+/* Compiles and loads; runner_run, runner_time, runner_wall and runner_unload take its slot then. */
+enum runner_status runner_program(struct runner *r, int slot, const struct runner_program *p);
+/* Launches from up to `to`, on the first set of the job's memory, and waits. */
+enum runner_status runner_launch(struct runner *r, int slot, size_t from, size_t to);
+/* The first n bytes of a buffer; they stand at runner_bytes(r, 0) until the next load or program. */
+enum runner_status runner_fetch(struct runner *r, int slot, int buffer, size_t n);
 /* Of the last status that was not RUNNER_OK; say: another text in its place. */
 const char *runner_why(const struct runner *r);
 void runner_say(struct runner *r, const char *why);

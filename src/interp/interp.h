@@ -56,5 +56,9 @@ struct sampled {
 };
 void interp_sample(struct arena *a, const struct graph *g, void *const *bytes,
                    const struct value *output, uint64_t seed, double budget, struct sampled *out);
+/* The same of one element, by its flat index. */
+void interp_sample_one(struct arena *a, const struct graph *g, void *const *bytes,
+                       const struct value *output, int64_t place, double budget,
+                       struct sampled *out);
 
 #endif

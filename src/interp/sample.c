@@ -336,6 +336,27 @@ static bool by_twin(struct sampler *s, const struct value *v, struct sampled *ou
     return true;
 }
 
+void interp_sample_one(struct arena *a, const struct graph *g, void *const *bytes,
+                       const struct value *output, int64_t place, double budget,
+                       struct sampled *out)
+{
+    struct sampler s = {.a = a, .g = g, .bytes = bytes, .left = budget};
+    int64_t index[MAX_RANK], left = place;
+    double norm[2] = {0, 0}, one = cost(output);
+    *out = (struct sampled){0};
+    if (one > budget) {
+        out->why = arena_printf(a, "an element takes %.3g operations", one);
+        return;
+    }
+    for (int k = output->rank - 1; k >= 0; k--) {
+        index[k] = left % output->dim[k];
+        left /= output->dim[k];
+    }
+    weigh(out, dtype_load(output->type, bytes[output->id], address(output, index)),
+          at(&s, output, index), place, norm);
+    out->verdict.ok = out->verdict.worst <= 1;
+}
+
 void interp_sample(struct arena *a, const struct graph *g, void *const *bytes,
                    const struct value *output, uint64_t seed, double budget, struct sampled *out)
 {

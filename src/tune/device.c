@@ -16,6 +16,8 @@ struct device {
     uint64_t seed;
     runner_tensors_vec tensors;
     runner_values_vec values;
+    struct reference reference;
+    bool empty; /* no plan was loaded since the process or the job began */
     struct tune_device face;
 };
 
@@ -144,6 +146,8 @@ static enum run_status begin(void *self, const struct tune_job *j, uint64_t seed
     d->seed = seed;
     if (!list_tensors(d)) return RUN_REFUSED;
     fill_inputs(d);
+    reference_begin(&d->reference, j);
+    d->empty = true;
     return status_of(runner_begin(d->r, &d->tensors, &d->values));
 }
 
@@ -154,6 +158,8 @@ static enum run_status again(struct device *d, enum run_status st)
     if (st != RUN_CRASH && st != RUN_HANG) return st;
     char why[512];
     snprintf(why, sizeof why, "%s", runner_why(d->r));
+    d->reference.ready = false;
+    d->empty = true;
     if (runner_begin(d->r, &d->tensors, &d->values) != RUNNER_OK) return RUN_GONE;
     runner_say(d->r, why);
     return st;
@@ -163,19 +169,25 @@ static enum run_status load(void *self, int slot, const struct tune_pick *p, con
                             size_t n)
 {
     struct device *d = self;
+    if (d->empty && again(d, status_of(reference_compute(&d->reference))) == RUN_GONE)
+        return RUN_GONE; /* any other failure is the reference's own, and is kept there */
+    d->empty = false;
     return again(d, status_of(runner_load(d->r, slot, plan, n, p->workspace_bytes)));
 }
 
 static enum run_status check(void *self, struct arena *a, int slot, struct tune_check *out)
 {
     struct device *d = self;
+    struct tune_whole whole = {0};
     enum run_status st = again(d, status_of(runner_run(d->r, slot)));
+    if (st == RUN_OK) st = again(d, status_of(reference_judge(&d->reference, a, &whole)));
+    if (st == RUN_REFUSED && whole.why) st = RUN_OK; /* the reference, not the plan */
     if (st != RUN_OK) return st;
     void **bytes = NEW_N(a, void *, d->job->ir->values.n + 1);
     for (size_t i = 0; i < d->tensors.n; i++)
         bytes[interface_value(d->job->ir, d->tensors.at[i].uid)->id] = runner_bytes(
             d->r, d->tensors.at[i].at);
-    d->judge(d->s, a, d->job, bytes, d->seed, out);
+    d->judge(d->s, a, d->job, bytes, d->seed, &whole, out);
     return RUN_OK;
 }
 
@@ -189,6 +201,7 @@ static enum run_status fresh(void *self, uint64_t seed)
 {
     struct device *d = self;
     d->seed = seed;
+    reference_forget(&d->reference);
     fill_inputs(d);
     return status_of(runner_fresh(d->r));
 }
@@ -219,6 +232,7 @@ struct tune_device *tune_device_open(struct session *s, const struct gpu_search 
     d->judge = judge;
     d->r = runner_open(s, o);
     if (!d->r) return NULL;
+    d->reference = (struct reference){.s = s, .r = d->r};
     d->face = (struct tune_device){.self = d,
                                    .uuid = d->r->uuid,
                                    .name = d->r->name,

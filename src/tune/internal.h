@@ -4,6 +4,8 @@
 
 #include <jansson.h>
 
+#include "gpu/runner.h"
+#include "kernel/kernel.h"
 #include "tune/tune.h"
 
 /* The key as JSON, all parts; build: without what decides times only. */
@@ -29,6 +31,28 @@ bool log_open(struct session *s, const struct tune_setup *u, const struct tune_r
 /* Appends one line and syncs it; takes j over. False with a diagnostic. */
 bool log_line(struct session *s, const struct tune_log *l, json_t *j);
 bool log_sync(struct session *s, const struct tune_log *l);
+
+/* ---- every element, by plain kernels on the device ------------------------------------------- */
+
+struct reference {
+    struct session *s;
+    struct runner *r;
+    struct kernel_program kernels;
+    bool ready;      /* values and bounds of the job's present inputs are on the device */
+    const char *why; /* why there is none for this job, or NULL */
+};
+/* For another job: nothing is computed yet. */
+void reference_begin(struct reference *f, const struct tune_job *j);
+/* Computes what is not there; to be called while no plan is loaded, for where it fails with the
+ * device's process, all that is loaded is lost. */
+enum runner_status reference_compute(struct reference *f);
+/* The inputs change. */
+void reference_forget(struct reference *f);
+/* Judges what lies in the outputs of the job's first set of memory. */
+enum runner_status reference_judge(struct reference *f, struct arena *a, struct tune_whole *out);
+/* The launches as the runner takes them; anchors that are left to the caller have no kernel. */
+void program_of_kernels(struct arena *a, const struct kernel_program *k,
+                        struct runner_program *out);
 
 /* ---- the stages of a search -------------------------------------------------------------------
  */

@@ -246,6 +246,7 @@ struct tune_check {
     enum check_verdict verdict;
     double error;     /* largest error over its bound; 1 and below is within */
     const char *note; /* which output, or why the check cannot tell; in `a` */
+    const char *scope; /* "every element", or "samples: " and why; in `a`, or NULL */
 };
 struct tune_sample {
     double us;  /* a run, by events over graph replays; at least this much where it was cut short */
@@ -267,10 +268,23 @@ struct tune_device {
     const char *(*why)(void *self); /* of the last status that was not RUN_OK */
     void (*close)(void *self);
 };
+/* What plain kernels on the device say of every element. */
+struct tune_whole_output {
+    const struct value *value;
+    double worst, got, want, bound; /* the largest error over its bound, and where: */
+    int64_t at;
+    double wrong;          /* elements out of their bounds */
+    double relative, rule; /* ||error|| / ||reference||, and its bound; 0: none */
+};
+struct tune_whole {
+    const char *why; /* why there is nothing, or NULL */
+    VEC(struct tune_whole_output) outputs;
+};
 /* Judges the outputs of a job that lie in `bytes`, by value id of its ir, as the interface lays
- * them out: of a room that this one does not see. */
+ * them out, and what was found of all their elements: of a room that this one does not see. */
 typedef void tune_judge_fn(struct session *s, struct arena *a, const struct tune_job *j,
-                           void *const *bytes, uint64_t seed, struct tune_check *out);
+                           void *const *bytes, uint64_t seed, const struct tune_whole *whole,
+                           struct tune_check *out);
 /* This machine's GPU. NULL with a diagnostic when there is none. */
 struct tune_device *tune_device_open(struct session *s, const struct gpu_search *o,
                                      tune_judge_fn *judge);

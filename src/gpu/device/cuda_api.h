@@ -14,7 +14,8 @@
                     F(cuStreamBeginCapture) F(cuStreamEndCapture) F(cuGraphInstantiateWithFlags)   \
                         F(cuGraphLaunch) F(cuGraphDestroy) F(cuGraphExecDestroy) F(cuEventCreate)  \
                             F(cuEventRecord) F(cuEventSynchronize) F(cuEventElapsedTime)           \
-                                F(cuGetErrorName)
+                                F(cuGetErrorName) F(cuMemcpyDtoDAsync) F(cuModuleLoadData)         \
+                                    F(cuModuleGetFunction) F(cuModuleUnload) F(cuLaunchKernel)
 
 struct cuda {
 #define MEMBER(name) __typeof__(&name) p_##name;

@@ -89,6 +89,14 @@ static json_t *serve(struct runner *r, const json_t *j)
     if (strcmp(what, "run") == 0) return run(r, slot);
     if (strcmp(what, "time") == 0)
         return runner_time(r, slot, json_number_value(json_object_get(j, "at_most_us")));
+    if (strcmp(what, "wall") == 0) return runner_wall(r, slot);
+    if (strcmp(what, "copy") == 0)
+        return runner_copy(r, json_integer_value(json_object_get(j, "bytes")));
+    if (strcmp(what, "program") == 0) return runner_program(r, slot, j);
+    if (strcmp(what, "launch") == 0)
+        return runner_launch(r, slot, json_integer_value(json_object_get(j, "from")),
+                             json_integer_value(json_object_get(j, "to")));
+    if (strcmp(what, "fetch") == 0) return runner_fetch(r, slot, j);
     if (strcmp(what, "fresh") == 0) return runner_fresh(r);
     if (strcmp(what, "unload") == 0) return runner_unload(r, slot);
     return json_pack("{s:s}", "refused", "an unknown command");

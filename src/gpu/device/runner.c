@@ -72,11 +72,10 @@ static json_t *introduce(struct runner *r, CUdevice dev)
                                (unsigned char)uuid.bytes[i]);
     r->l2_bytes = (size_t)attribute(r, dev, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
     open_nvml(r, text);
+    r->sm = 10 * attribute(r, dev, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
+            attribute(r, dev, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
     return json_pack("{s:s, s:s, s:i, s:i, s:i, s:I}", "name", name, "uuid", text, "driver",
-                     r->driver, "sm",
-                     10 * attribute(r, dev, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
-                         attribute(r, dev, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
-                     "multiprocessors", attribute(r, dev, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
+                     r->driver, "sm", r->sm, "multiprocessors", attribute(r, dev, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
                      "memory_bytes", (json_int_t)memory);
 }
 
@@ -129,6 +128,7 @@ static void forget_packs(struct runner *r, struct runner_slot *slot)
         if (slot->pack[s]) r->c.cudnnBackendDestroyDescriptor(slot->pack[s]);
         slot->pack[s] = NULL;
     }
+    if (slot->program) program_forget(r, slot->program);
     if (slot->graph) r->cu.p_cuGraphExecDestroy(slot->graph);
     slot->graph = NULL;
 }
@@ -193,7 +193,7 @@ static bool read_tensor(struct runner *r, const json_t *j, struct runner_tensor 
     return bytes >= 0 && at >= 0 && t->at <= r->shared_bytes && t->bytes <= r->shared_bytes - t->at;
 }
 
-static bool read_value(const json_t *j, unsigned char out[8])
+bool runner_value(const json_t *j, unsigned char out[8])
 {
     const char *hex = json_string_value(json_object_get(j, "hex"));
     memset(out, 0, 8);
@@ -223,7 +223,7 @@ json_t *runner_begin(struct runner *r, const json_t *job)
             return json_pack("{s:s}", "refused", "a tensor lies outside of the shared memory");
     json_array_foreach((json_t *)values, i, j) {
         r->value_uid[i] = json_integer_value(json_object_get(j, "uid"));
-        if (!read_value(j, r->value[i]))
+        if (!runner_value(j, r->value[i]))
             return json_pack("{s:s}", "refused", "a value is not hexadecimal");
     }
     r->n_tensors = (int)json_array_size(tensors);
@@ -306,6 +306,7 @@ json_t *runner_unload(struct runner *r, int64_t slot)
     struct runner_slot *s = slot >= 0 && slot < RUNNER_SLOTS ? r->slot[slot] : NULL;
     if (!s) return json_object();
     forget_packs(r, s);
+    if (s->program) program_free(r, s->program);
     if (s->plan) r->c.cudnnBackendDestroyDescriptor(s->plan);
     if (s->workspace) r->cu.p_cuMemFree(s->workspace);
     free(s);

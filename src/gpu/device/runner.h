@@ -12,7 +12,9 @@ struct runner_tensor {
     size_t bytes, at; /* at: offset in the shared memory */
     bool output;
 };
-struct runner_slot {
+struct runner_program; /* program.c */
+struct runner_slot {    /* a plan or a program */
+    struct runner_program *program;
     cudnnBackendDescriptor_t plan;
     CUdeviceptr workspace;
     cudnnBackendDescriptor_t pack[RUNNER_SETS]; /* NULL: not made for the present memory */
@@ -30,7 +32,7 @@ struct runner {
     void *nvml_device;
     CUstream stream;
     CUevent begin, end;
-    int driver;
+    int driver, sm;
     size_t l2_bytes;
     unsigned char *shared;
     size_t shared_bytes;
@@ -54,10 +56,29 @@ json_t *runner_load(struct runner *r, int64_t slot, const json_t *how);
 json_t *runner_unload(struct runner *r, int64_t slot);
 json_t *runner_run(struct runner *r, int64_t slot);
 json_t *runner_time(struct runner *r, int64_t slot, double at_most_us);
+/* Host microseconds of a call: alone and waited for, enqueued, and replayed as a graph of one. */
+json_t *runner_wall(struct runner *r, int64_t slot);
+/* Microseconds to copy so many bytes from one place of the device's memory to another. */
+json_t *runner_copy(struct runner *r, int64_t bytes);
+/* program.c: kernels compiled from text and plans of other slots, one after the other as one call.
+ */
+json_t *runner_program(struct runner *r, int64_t slot, const json_t *how);
+json_t *runner_launch(struct runner *r, int64_t slot, int64_t from, int64_t to);
+json_t *runner_fetch(struct runner *r, int64_t slot, const json_t *how);
+/* Launches `from` up to `to` on a set of memory; to < 0: all. NULL, or what went wrong. */
+json_t *program_call(struct runner *r, struct runner_slot *s, int set, int64_t from, int64_t to);
+void program_forget(struct runner *r, struct runner_program *p); /* packs of the present memory */
+void program_free(struct runner *r, struct runner_program *p);
+bool runner_value(const json_t *j, unsigned char out[8]); /* "hex" */
+/* time.c: a finished variant pack. */
+cudnnStatus_t runner_pack(struct runner *r, CUdeviceptr workspace, int n, const int64_t *uid,
+                          void *const *at, cudnnBackendDescriptor_t *out);
+/* The slot's plan or program once, on the set. NULL, or what went wrong. */
+json_t *runner_call(struct runner *r, struct runner_slot *s, int set);
 /* The answer for what went wrong; notices when the context is lost. */
 json_t *runner_cuda(struct runner *r, CUresult e, const char *what);
 json_t *runner_cudnn(struct runner *r, cudnnStatus_t st, const char *what);
-/* Spoils the outputs that runner_run has fetched. */
+/* Spoils the outputs of the last runner_run, there and as they were fetched. */
 void runner_corrupt(struct runner *r);
 
 #endif
