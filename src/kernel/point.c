@@ -182,18 +182,37 @@ bool kernel_pointwise(struct maker *m, const struct op *op)
     return true;
 }
 
-bool kernel_view(struct maker *m, const struct op *op)
+/* Names of the variables that hold the operand's indices. */
+static const char *const *view_from(struct maker_kernel *k, const struct op *op)
 {
     const struct value *x = op->in[0], *y = op->out[0];
+    struct arena *a = k->m->a;
+    const char **names = NEW_N(a, const char *, MAX_RANK);
+    if (op->id == OP_reshape) {
+        kernel_indices(k, x->rank, x->dim, "i", "z");
+        return index_names(a, "z", x->rank);
+    }
+    for (int i = 0; i < y->rank; i++) {
+        if (op->id == OP_transpose)
+            names[attr_of(op, "axes")->list[i]] = arena_printf(a, "x%d", i);
+        else
+            names[i] = arena_printf(a, "(%lldLL + x%d * %lldLL)",
+                                    (long long)attr_of(op, "start")->list[i], i,
+                                    (long long)attr_of(op, "step")->list[i]);
+    }
+    return names;
+}
+
+bool kernel_view(struct maker *m, const struct op *op)
+{
+    const struct value *y = op->out[0];
     int64_t count = 1;
-    if (op->id != OP_transpose) return false;
+    if (op->id != OP_transpose && op->id != OP_reshape && op->id != OP_slice) return false;
     dims_count(y->rank, y->dim, &count);
     struct maker_kernel k = kernel_begin(m, op, "", count);
-    const int64_t *axes = attr_of(op, "axes")->list;
-    const char *names[MAX_RANK] = {NULL};
     kernel_indices(&k, y->rank, y->dim, "i", "x");
-    for (int i = 0; i < x->rank; i++) names[axes[i]] = arena_printf(m->a, "x%d", i);
-    struct operand from = kernel_operand(&k, x);
+    const char *const *names = view_from(&k, op);
+    struct operand from = kernel_operand(&k, op->in[0]);
     kernel_store(&k, y, "x", element_text(&k, &from, names), bound_text(&k, &from, names));
     kernel_end(&k, (double)count, NULL);
     return true;

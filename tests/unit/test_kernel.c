@@ -38,6 +38,7 @@ struct one {
 static struct {
     struct session *s;
     VEC(struct one) all;
+    VEC(const struct graph *) refused; /* with an operator that has no kernel: samples judge it */
     size_t too_large, n_ops; /* n_ops: the graphs of tests/ops, which come first */
     uint64_t z;
 } t;
@@ -183,13 +184,18 @@ static void add_graph(const char *name, const struct graph *g)
     struct one o = {.name = arena_printf(t.s->arena, "%s %s", name, g->name), .g = g};
     int at = (int)t.all.n;
     o.simple = pass_run(t.s, g, "simplify");
-    if (!o.simple) diag_flush(t.s, stderr);
-    assert_non_null(o.simple);
-    for (int m = 0; m < 2; m++)
+    if (!o.simple) { /* a view of what is computed: only the reference takes it */
+        FILE *nowhere = fopen("/dev/null", "w");
+        diag_flush(t.s, nowhere);
+        fclose(nowhere);
+        t.s->n_errors = 0;
+    }
+    for (int m = 0; m < (o.simple ? 2 : 1); m++)
         if (!kernel_program(t.s->arena, m ? o.simple : g, (enum kernel_mode)m,
                             arena_printf(t.s->arena, "g%d_%d_", at, m), &o.program[m])) {
-            print_error("%s: %s\n", o.name, o.program[m].why);
-            fail();
+            assert_non_null(strstr(o.program[m].why, "plain kernel"));
+            vec_push(t.s->arena, &t.refused, g);
+            return;
         }
     double cost = 0;
     for (size_t i = 0; i < o.program[0].launches.n; i++) cost += o.program[0].launches.at[i].cost;
@@ -268,6 +274,7 @@ static void put_all(FILE *to, size_t n)
     for (size_t i = 0; i < n; i++)
         for (int m = 0; m < 2; m++) {
             const char *text = t.all.at[i].program[m].text;
+            if (!text) continue;
             assert_memory_equal(text, embedded_kernel[0].text, prelude);
             fprintf(to, "namespace g%zu_%d {%s}\n", i, m, text + prelude);
         }
@@ -506,24 +513,31 @@ static void kernels_compute_what_the_interpreter_does(void **state)
     struct arena_mark mark = arena_mark(t.s->arena);
     for (size_t i = 0; i < t.all.n; i++) {
         reference_is_the_interpreter(&t.all.at[i], h);
-        unfused_is_within_bounds(&t.all.at[i], h);
+        if (t.all.at[i].simple) unfused_is_within_bounds(&t.all.at[i], h);
         arena_rewind(t.s->arena, mark);
     }
     assert_true(t.too_large < t.all.n / 10);
 }
 
-/* Every operator that has a kernel stands in some graph. */
+static bool has_op(const struct graph *g, int id)
+{
+    for (size_t k = 0; k < g->ops.n; k++)
+        if ((int)g->ops.at[k]->id == id) return true;
+    return false;
+}
+
+/* Every operator stands in some graph, and few have no kernel. */
 static void every_operator_is_among_them(void **state)
 {
     (void)state;
     for (int id = OP_none + 1; id < N_OPS; id++) {
         bool seen = false;
-        for (size_t i = 0; !seen && i < t.all.n; i++)
-            for (size_t k = 0; k < t.all.at[i].g->ops.n; k++)
-                seen = seen || (int)t.all.at[i].g->ops.at[k]->id == id;
+        for (size_t i = 0; !seen && i < t.all.n; i++) seen = has_op(t.all.at[i].g, id);
+        for (size_t i = 0; !seen && i < t.refused.n; i++) seen = has_op(t.refused.at[i], id);
         if (!seen) print_error("no graph has '%s'\n", ops[id].name);
         assert_true(seen);
     }
+    assert_true(t.refused.n < t.all.n / 20);
 }
 
 /* NVRTC's own answer and log; the functions' types are as its documentation says. */
