@@ -5,49 +5,6 @@
  * the one that the plan holds. */
 #include "driver/driver.h"
 
-static struct module *analyse(struct session *s, const struct plan *p)
-{
-    struct embedded *given = NEW_N(s->arena, struct embedded, p->imports.n + 1);
-    VEC(struct sema_define) defines = {0};
-    for (size_t i = 0; i < p->imports.n; i++)
-        given[i] = (struct embedded){p->imports.at[i].name, p->imports.at[i].text,
-                                     strlen(p->imports.at[i].text)};
-    for (size_t i = 0; i < p->graphs.n; i++) {
-        const struct plan_variant *v = &p->graphs.at[i].variants.at[0];
-        for (size_t k = 0; k < v->params.n; k++) {
-            const struct graph_param *x = &v->params.at[k];
-            if (x->is_variant) continue; /* its choices stand in the text */
-            vec_push(s->arena, &defines,
-                     ((struct sema_define){
-                         .graph = intern_z(s, p->graphs.at[i].name),
-                         .name = intern_z(s, x->name),
-                         .value = x->is_type ? dtypes[x->type].name
-                                             : arena_printf(s->arena, "%lld", (long long)x->i)}));
-        }
-    }
-    struct source *src = source_add(s, "source.fg", p->source, strlen(p->source));
-    struct ast *ast = src ? ast_parse(s, src) : NULL;
-    if (!ast) return NULL;
-    ast_import(s, ast, given);
-    struct sema_options so = {.cudnn = p->cudnn_version,
-                              .defines = defines.at,
-                              .n_defines = defines.n,
-                              .sm = p->target.sm,
-                              .has_type = target_has_type,
-                              .target = &p->target};
-    struct module *m = sema_analyse(s, ast, &so);
-    return s->n_errors ? NULL : m;
-}
-
-static const struct graph *find_graph(const struct module *m, const char *name, const char *variant)
-{
-    for (size_t i = 0; i < m->graphs.n; i++)
-        if (strcmp(m->graphs.at[i]->name, name) == 0 &&
-            strcmp(m->graphs.at[i]->variant, variant) == 0)
-            return m->graphs.at[i];
-    return NULL;
-}
-
 /* True when every output was found right. */
 static bool verify(struct session *s, struct tune_device *d, const struct plan_step *step,
                    const struct tune_job *j, uint64_t seed)
@@ -86,12 +43,12 @@ int cmd_verify(struct session *s, const struct options *o)
     if (!file_read(s, o->operands.at[0], &bytes, &n) ||
         !plan_decode(s, s->arena, o->operands.at[0], bytes, n, &p))
         return 0;
-    struct module *m = analyse(s, &p);
+    struct module *m = driver_plan_module(s, &p);
     struct tune_device *d = m ? tune_device_open(s, &search, driver_judge) : NULL;
     for (size_t i = 0; d && i < p.graphs.n; i++)
         for (size_t k = 0; k < p.graphs.at[i].variants.n; k++) {
             const struct plan_variant *v = &p.graphs.at[i].variants.at[k];
-            const struct graph *g = find_graph(m, p.graphs.at[i].name, v->name);
+            const struct graph *g = driver_graph(m, p.graphs.at[i].name, v->name);
             struct compiled c = {0};
             struct tune_job j;
             if (!g || v->steps.n != 1 || !pipeline_lower(s, g, &c)) {

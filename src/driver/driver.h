@@ -6,6 +6,7 @@
 #include "interp/interp.h"
 #include "pass/pass.h"
 #include "sema/sema.h"
+#include "tune/bench.h"
 #include "tune/tune.h"
 
 enum command {
@@ -184,6 +185,28 @@ bool tuned_build(struct session *s, const struct options *o, const char *path, s
 void driver_take_plan(struct session *s, const char *chosen_by, const struct tune_pick *p,
                       const char *bytes, size_t n, int64_t cudnn, const char *nvrtc,
                       struct compiled *c);
+
+/* ---- what can be run (runnable.c) ------------------------------------------------------------- */
+
+/* The specification that a plan holds, analysed as it was when the plan was made. NULL with
+ * diagnostics. */
+struct module *driver_plan_module(struct session *s, const struct plan *p);
+const struct graph *driver_graph(const struct module *m, const char *name, const char *variant);
+struct runnable { /* one variant of a graph with its plans */
+    const char *file, *target;
+    const struct graph *ir;
+    bench_plans_vec steps;
+};
+typedef VEC(struct runnable) runnables_vec;
+/* Of a .plan, or of a specification, which is built for t. False with diagnostics. */
+bool runnables_of_file(struct session *s, const struct options *o, const char *path,
+                       const struct target *t, runnables_vec *out);
+void session_hush(struct session *quiet); /* forgets its diagnostics */
+struct bench_plan runnable_step(const struct compiled *c);
+/* The graph operator by operator; what cannot be had is said in out->why. All of it is the quiet
+ * session's, diagnostics too, which nobody prints. */
+void unfused_of(struct session *quiet, const struct options *o, const struct target *t,
+                const struct graph *ir, struct bench_unfused *out);
 
 void candidates_print(const struct graph *g, const struct build_result *b, FILE *to);
 

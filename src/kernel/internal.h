@@ -49,9 +49,16 @@ struct maker_kernel kernel_begin(struct maker *m, const struct op *op, const cha
 const char *kernel_pointer(struct maker_kernel *k, struct kernel_arg at);
 const char *kernel_buffer(struct maker_kernel *k, int buffer);
 void kernel_say(struct maker_kernel *k, const char *fmt, ...) PRINTF_LIKE(2, 3);
-/* Declares PREFIX0 .. PREFIXn: the indices of flat element `flat` of these dims. */
+/* Declares PREFIX0 .. PREFIXn: the indices of flat element `flat` of these dims, the last axis
+ * fastest. */
 void kernel_indices(struct maker_kernel *k, int rank, const int64_t *dim, const char *flat,
                     const char *prefix);
+/* The same with the axis of the smallest stride fastest, so that neighbouring threads are neighbours
+ * in memory. */
+void kernel_indices_by(struct maker_kernel *k, int rank, const int64_t *dim, const int64_t *stride,
+                       const char *flat, const char *prefix);
+/* Axes from the largest stride to the smallest, in their own order where strides are equal. */
+void axes_by_stride(int rank, const int64_t *stride, int *axis);
 /* An operand: how its elements and their bounds are read. */
 struct operand {
     const struct storage *place;

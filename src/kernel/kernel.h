@@ -48,6 +48,12 @@ struct kernel_program {
 bool kernel_program(struct arena *a, const struct graph *g, enum kernel_mode mode,
                     const char *prefix, struct kernel_program *out);
 
+/* A simplified graph with its temporaries as they would lie between kernels: in the type of the
+ * first input where that is narrow (bf16 for f8), in the order of axes of what they are made of. */
+struct graph *kernel_unfused(struct arena *a, const struct graph *simple);
+/* A graph of that operator alone; its interface is what the operator's launch names, in order. */
+struct graph *kernel_anchor(struct arena *a, const struct op *op);
+
 /* What a thread of a comparison stores, as doubles in this order. */
 enum { KERNEL_PARTS = 65536 };
 struct kernel_partial {

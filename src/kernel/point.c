@@ -159,7 +159,7 @@ bool kernel_pointwise(struct maker *m, const struct op *op)
     put_function(m, op, real);
     struct maker_kernel k = kernel_begin(m, op, "", count);
     struct operand in[3] = {{0}};
-    kernel_indices(&k, y->rank, y->dim, "i", "x");
+    kernel_indices_by(&k, y->rank, y->dim, m->place[y->id].stride, "i", "x");
     const char *const *x = index_names(m->a, "x", MAX_RANK);
     for (int i = 0; i < 3; i++) {
         bool is_there = i < info->n_in;
@@ -210,7 +210,10 @@ bool kernel_view(struct maker *m, const struct op *op)
     if (op->id != OP_transpose && op->id != OP_reshape && op->id != OP_slice) return false;
     dims_count(y->rank, y->dim, &count);
     struct maker_kernel k = kernel_begin(m, op, "", count);
-    kernel_indices(&k, y->rank, y->dim, "i", "x");
+    if (op->id == OP_reshape) /* by the flat index that both have */
+        kernel_indices(&k, y->rank, y->dim, "i", "x");
+    else
+        kernel_indices_by(&k, y->rank, y->dim, m->place[y->id].stride, "i", "x");
     const char *const *names = view_from(&k, op);
     struct operand from = kernel_operand(&k, op->in[0]);
     kernel_store(&k, y, "x", element_text(&k, &from, names), bound_text(&k, &from, names));

@@ -33,15 +33,17 @@ static bool multiplies(const struct mode *mode)
 
 struct shape {
     int64_t outputs, inner, parts;
+    bool parts_first; /* neighbouring threads take parts of one output: they lie beside one another */
     int64_t dim[MAX_RANK], out_dim[MAX_RANK];
 };
 
 /* As many parts as fill the device, each of at least 64 elements. */
-static struct shape shape_of(const struct op *op)
+static struct shape shape_of(const struct op *op, const int64_t *stride)
 {
     enum { THREADS = 262144, MOST_PARTS = 1024, LEAST = 64 };
     const struct value *x = op->in[0], *y = op->out[0];
-    struct shape s = {1, 1, 1, {0}, {0}};
+    struct shape s = {1, 1, 1, false, {0}, {0}};
+    int axis[MAX_RANK];
     for (int i = 0; i < x->rank; i++) {
         bool gone = y->dim[i] != x->dim[i];
         s.outputs *= y->dim[i];
@@ -49,13 +51,16 @@ static struct shape shape_of(const struct op *op)
         s.out_dim[i] = y->dim[i];
         s.inner *= s.dim[i];
     }
+    axes_by_stride(x->rank, stride, axis);
+    for (int i = 0; i < x->rank; i++) /* the last of more than one element decides */
+        if (x->dim[axis[i]] > 1) s.parts_first = s.dim[axis[i]] > 1;
     while (s.parts < MOST_PARTS && s.parts * 2 * s.outputs <= THREADS &&
            s.inner / (s.parts * 2) >= LEAST)
         s.parts *= 2;
     return s;
 }
 
-/* Thread o + p * outputs gathers the elements p, p + parts, .. of output o. */
+/* A thread for each output o and part p gathers the elements p, p + parts, .. of the output. */
 static int gather(struct maker *m, const struct op *op, const struct mode *mode,
                   const struct shape *s, const char *real)
 {
@@ -65,14 +70,18 @@ static int gather(struct maker *m, const struct op *op, const struct mode *mode,
     struct operand in = kernel_operand(&k, x);
     int to = new_buffer(m, s->outputs * s->parts * 8 * (reference ? 4 : 1));
     const char *out = kernel_buffer(&k, to), *index[MAX_RANK];
-    kernel_say(&k, "    i64 o = i %% %lldLL;\n    %s v = %s;\n", (long long)s->outputs, real,
-               mode->start);
+    const int64_t *stride = m->place[x->id].stride;
+    long long parts = (long long)s->parts, outputs = (long long)s->outputs;
+    if (s->parts_first)
+        kernel_say(&k, "    i64 o = i / %lldLL, p = i %% %lldLL;\n", parts, parts);
+    else
+        kernel_say(&k, "    i64 o = i %% %lldLL, p = i / %lldLL;\n", outputs, outputs);
+    kernel_say(&k, "    %s v = %s;\n", real, mode->start);
     if (reference)
         kernel_say(&k, "    double magnitude = 0, bound = %d, most = 0;\n", multiplies(mode));
-    kernel_indices(&k, x->rank, s->out_dim, "o", "y");
-    kernel_say(&k, "    for (i64 j = i / %lldLL; j < %lldLL; j += %lldLL) {\n",
-               (long long)s->outputs, (long long)s->inner, (long long)s->parts);
-    kernel_indices(&k, x->rank, s->dim, "j", "z");
+    kernel_indices_by(&k, x->rank, s->out_dim, stride, "o", "y");
+    kernel_say(&k, "    for (i64 j = p; j < %lldLL; j += %lldLL) {\n", (long long)s->inner, parts);
+    kernel_indices_by(&k, x->rank, s->dim, stride, "j", "z");
     for (int i = 0; i < x->rank; i++)
         index[i] = arena_printf(m->a, s->dim[i] == 1 ? "y%d" : "z%d", i);
     kernel_say(&k, "    %s x = %s;\n    v = %s;\n", real, element_text(&k, &in, index), mode->take);
@@ -103,25 +112,29 @@ bool kernel_reduce(struct maker *m, const struct op *op)
     if (op->id != OP_reduce || which < 0 || which >= (int64_t)COUNT_OF(modes)) return false;
     const struct mode *mode = &modes[which];
     const char *real = real_of(m, op);
-    struct shape s = shape_of(op);
+    const int64_t *stride = m->place[op->in[0]->id].stride;
+    struct shape s = shape_of(op, stride);
     int from = gather(m, op, mode, &s, real);
     struct maker_kernel k = kernel_begin(m, op, "b", s.outputs);
     const char *parts = kernel_buffer(&k, from);
-    kernel_indices(&k, op->out[0]->rank, s.out_dim, "i", "y");
+    kernel_indices_by(&k, op->out[0]->rank, s.out_dim, stride, "i", "y");
     kernel_say(&k, "    %s v = %s, n = %lld;\n", real, mode->start, (long long)s.inner);
     if (is_reference(m))
         kernel_say(&k, "    struct { double magnitude, bound, most; } t = {0, %d, 0};\n",
                    multiplies(mode));
     kernel_say(&k, "    for (i64 j = 0; j < %lldLL; j++) {\n", (long long)s.parts);
+    if (s.parts_first)
+        kernel_say(&k, "    i64 f = i * %lldLL + j;\n", (long long)s.parts);
+    else
+        kernel_say(&k, "    i64 f = i + j * %lldLL;\n", (long long)s.outputs);
     if (is_reference(m))
         kernel_say(&k,
-                   "    const double *at = (const double *)%s + 4 * (i + j * %lldLL);\n"
+                   "    const double *at = (const double *)%s + 4 * f;\n"
                    "    double w = at[0];\n    t.magnitude += at[1];\n    t.bound %s= at[2];\n"
                    "    if (at[3] > t.most) t.most = at[3];\n",
-                   parts, (long long)s.outputs, multiplies(mode) ? "*" : "+");
+                   parts, multiplies(mode) ? "*" : "+");
     else
-        kernel_say(&k, "    %s w = load_f64(%s, i + j * %lldLL);\n", real, parts,
-                   (long long)s.outputs);
+        kernel_say(&k, "    %s w = load_f64(%s, f);\n", real, parts);
     kernel_say(&k, "    v = %s;\n    }\n    v = %s;\n", mode->join, mode->finish);
     if (is_reference(m)) kernel_say(&k, "    double e = %s;\n", mode->bound);
     kernel_store(&k, op->out[0], "y", "v", "e");

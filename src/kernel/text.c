@@ -57,17 +57,44 @@ void kernel_say(struct maker_kernel *k, const char *fmt, ...)
     va_end(args);
 }
 
-void kernel_indices(struct maker_kernel *k, int rank, const int64_t *dim, const char *flat,
-                    const char *prefix)
+void axes_by_stride(int rank, const int64_t *stride, int *axis)
 {
-    int64_t below = 1;
-    for (int i = rank - 1; i >= 0; i--) {
-        kernel_say(k, "    i64 %s%d = %s", prefix, i, dim[i] == 1 ? "0" : flat);
-        if (dim[i] != 1 && below != 1) kernel_say(k, " / %lldLL", (long long)below);
-        if (dim[i] != 1 && i > 0) kernel_say(k, " %% %lldLL", (long long)dim[i]);
+    for (int i = 0; i < rank; i++) {
+        int k = i;
+        for (; k > 0 && stride[axis[k - 1]] < stride[i]; k--) axis[k] = axis[k - 1];
+        axis[k] = i;
+    }
+}
+
+/* Divisions are of 32 bits where the count allows it: those of 64 take longer than the loads. */
+void kernel_indices_by(struct maker_kernel *k, int rank, const int64_t *dim, const int64_t *stride,
+                       const char *flat, const char *prefix)
+{
+    int axis[MAX_RANK];
+    int64_t count = 1, below = 1;
+    axes_by_stride(rank, stride, axis);
+    for (int i = 0; i < rank; i++) count *= dim[i];
+    const char *as = count < INT32_MAX ? "(u32)" : "", *suffix = count < INT32_MAX ? "u" : "LL";
+    for (int n = rank - 1; n >= 0; n--) {
+        int i = axis[n];
+        kernel_say(k, "    i64 %s%d = ", prefix, i);
+        if (dim[i] == 1)
+            kernel_say(k, "0");
+        else
+            kernel_say(k, "%s%s", as, flat);
+        if (dim[i] != 1 && below != 1) kernel_say(k, " / %lld%s", (long long)below, suffix);
+        if (dim[i] != 1 && below * dim[i] != count)
+            kernel_say(k, " %% %lld%s", (long long)dim[i], suffix);
         kernel_say(k, ";\n");
         below *= dim[i];
     }
+}
+
+void kernel_indices(struct maker_kernel *k, int rank, const int64_t *dim, const char *flat,
+                    const char *prefix)
+{
+    static const int64_t equal[MAX_RANK];
+    kernel_indices_by(k, rank, dim, equal, flat, prefix);
 }
 
 const char *const *index_names(struct arena *a, const char *prefix, int rank)

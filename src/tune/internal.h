@@ -32,6 +32,27 @@ bool log_open(struct session *s, const struct tune_setup *u, const struct tune_r
 bool log_line(struct session *s, const struct tune_log *l, json_t *j);
 bool log_sync(struct session *s, const struct tune_log *l);
 
+/* ---- the interface's tensors on the device ---------------------------------------------------- */
+
+struct tensors {
+    struct session *s;
+    struct runner *r;
+    const struct graph *g;
+    uint64_t seed;
+    runner_tensors_vec tensors;
+    runner_values_vec values;
+};
+void tensors_begin(struct tensors *d, struct session *s, struct runner *r, const struct graph *g);
+/* An input or output. False when it is too large. */
+bool tensors_add(struct tensors *d, const struct value *v);
+/* Random values for the inputs, by the seed; to be called after runner_layout. */
+void tensors_fill(struct tensors *d);
+/* The input, output or scalar of a uid, or NULL. */
+const struct value *tensors_value(const struct graph *g, int64_t uid);
+enum dtype tensors_type(const char *cudnn); /* of cuDNN's word */
+struct runner_value_at tensors_scalar(const struct value *v);
+struct runner_value_at tensors_constant(const struct desc_constant *c);
+
 /* ---- every element, by plain kernels on the device ------------------------------------------- */
 
 struct reference {
