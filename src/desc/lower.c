@@ -129,7 +129,8 @@ static lower_fn *const builders[N_OPS] = {
 
 struct desc_graph *desc_lower(struct session *s, const struct graph *g)
 {
-    struct lowering l = {.session = s, .arena = s->arena, .graph = g, .rank = 1};
+    struct lowering l = {
+        .session = s, .arena = s->arena, .graph = g, .rank = 1, .next_uid = g->free_uid};
     l.out = NEW(s->arena, struct desc_graph);
     l.tensor = NEW_N(s->arena, struct desc *, g->values.n + 1);
     for (size_t k = 0; k < g->values.n; k++) {

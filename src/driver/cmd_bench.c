@@ -54,10 +54,11 @@ static bool build_product(struct session *quiet, const struct options *o, const 
     struct source *src = source_add(quiet, "ceiling.fg", text, strlen(text));
     struct module *m = src ? driver_analyse(quiet, &plain, src, t, NULL, NULL) : NULL;
     struct compiled c = {0};
-    if (!m || !pipeline_lower(quiet, m->graphs.at[0], &c) || !pipeline_build(quiet, &plain, t, &c))
+    if (!m || !pipeline_lower(quiet, m->graphs.at[0], &c) ||
+        !pipeline_build(quiet, &plain, t, &c.kernels.at[0]))
         return false;
     *out = (struct runnable){.file = "", .target = t->name, .ir = m->graphs.at[0]};
-    vec_push(quiet->arena, &out->steps, runnable_step(&c));
+    vec_push(quiet->arena, &out->steps, runnable_step(&c.kernels.at[0]));
     return true;
 }
 

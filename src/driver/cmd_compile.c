@@ -89,8 +89,8 @@ static bool is_stage(const char *stage)
     static const char *const fixed[] = {"ast", "source", "ir", "desc"};
     for (size_t i = 0; i < COUNT_OF(fixed); i++)
         if (strcmp(stage, fixed[i]) == 0) return true;
-    for (size_t i = 0; i < n_passes; i++)
-        if (strcmp(stage, passes[i].name) == 0) return true;
+    for (size_t i = 0; i < n_pass_stages; i++)
+        if (strcmp(stage, pass_stages[i]) == 0) return true;
     return false;
 }
 
@@ -121,13 +121,14 @@ static void summary(const struct plan *p, const char *target, const char *path)
     for (size_t i = 0; i < p->graphs.n; i++)
         for (size_t j = 0; j < p->graphs.at[i].variants.n; j++) {
             const struct plan_variant *v = &p->graphs.at[i].variants.at[j];
-            int64_t workspace = 0;
+            printf("%s: %s%s%s for %s: ", path, p->graphs.at[i].name, *v->name ? " " : "", v->name,
+                   target);
+            if (v->steps.n > 1) printf("%zu steps, ", v->steps.n);
             for (size_t k = 0; k < v->steps.n; k++)
-                if (v->steps.at[k].workspace_bytes > workspace)
-                    workspace = v->steps.at[k].workspace_bytes;
-            printf("%s: %s%s%s for %s: engine %" PRId64 ", workspace %" PRId64 " bytes, %s\n", path,
-                   p->graphs.at[i].name, *v->name ? " " : "", v->name, target,
-                   v->steps.at[0].engine, workspace, v->steps.at[0].chosen_by);
+                printf("%s%" PRId64, k ? ", " : v->steps.n > 1 ? "engines " : "engine ",
+                       v->steps.at[k].engine);
+            printf(", workspace %" PRId64 " bytes, %s\n", plan_workspace(v, NULL),
+                   v->steps.n > 1 ? "each as listed by 'fgc show'" : v->steps.at[0].chosen_by);
         }
 }
 
@@ -142,13 +143,14 @@ static struct compiled *build_all(struct session *s, const struct options *o, co
     bool ok = n > 0;
     for (size_t i = 0; i < n; i++) ok &= pipeline_lower(s, m->graphs.at[i], &c[i]);
     if (o->tune) return ok && tuned_build(s, o, path, c, n) ? c : NULL;
-    for (size_t i = 0; i < n && ok; i++) {
-        bool built = o->locked ? locked_build(s, o, t, &lock, path, &c[i])
-                               : pipeline_build(s, o, t, &c[i]);
-        if (o->plans && strcmp(o->plans, "all") == 0)
-            candidates_print(c[i].ir, &c[i].build, stdout);
-        ok &= built;
-    }
+    for (size_t i = 0; i < n && ok; i++)
+        for (size_t k = 0; k < c[i].kernels.n; k++) {
+            struct kernel *kernel = &c[i].kernels.at[k];
+            bool built = o->locked ? locked_build(s, o, t, &lock, path, kernel)
+                                   : pipeline_build(s, o, t, kernel);
+            if (o->plans && strcmp(o->plans, "all") == 0) candidates_print(s, kernel, stdout);
+            ok &= built;
+        }
     return ok ? c : NULL;
 }
 

@@ -6,6 +6,14 @@
 
 #include "driver/driver.h"
 
+static void put_dims(int rank, const int64_t *dim, const int64_t *stride, struct buf *out)
+{
+    for (int k = 0; k < rank; k++) buf_printf(out, "%s%" PRId64, k ? ", " : "[", dim[k]);
+    for (int k = 0; k < rank; k++)
+        buf_printf(out, "%s%" PRId64, k ? ", " : "] strides(", stride[k]);
+    buf_puts(out, ")");
+}
+
 static void put_interface(const char *at, const struct plan_variant *v, struct buf *out)
 {
     static const char *const roles[] = {
@@ -14,11 +22,8 @@ static void put_interface(const char *at, const struct plan_variant *v, struct b
         const struct plan_tensor *t = &v->tensors.at[i];
         buf_printf(out, "%s: %s %s : %s", at, roles[t->role], t->name, dtypes[t->type].name);
         if (t->role != PLAN_SCALAR) {
-            for (int k = 0; k < t->rank; k++)
-                buf_printf(out, "%s%" PRId64, k ? ", " : "[", t->dim[k]);
-            for (int k = 0; k < t->rank; k++)
-                buf_printf(out, "%s%" PRId64, k ? ", " : "] strides(", t->stride[k]);
-            buf_printf(out, ") align(%" PRId64 ")", t->align);
+            put_dims(t->rank, t->dim, t->stride, out);
+            buf_printf(out, " align(%" PRId64 ")", t->align);
         } else if (t->has_default) {
             buf_puts(out, " = ");
             buf_real(out, t->def);
@@ -52,6 +57,15 @@ static void put_steps(const char *at, const struct plan_variant *v, struct buf *
         }
         buf_printf(out, "%s: step %zu: plan of %zu bytes, sha256 %s\n", at, i, step->plan_bytes,
                    digest);
+    }
+    for (size_t i = 0; i < v->temporaries.n; i++) {
+        const struct plan_temporary *t = &v->temporaries.at[i];
+        buf_printf(out, "%s: temporary %" PRId64 " : %s", at, t->uid, dtypes[t->type].name);
+        put_dims(t->rank, t->dim, t->stride, out);
+        buf_printf(out, " at %" PRId64 ", made by step %" PRId64 ", read by", t->offset, t->made_by);
+        for (size_t k = 0; k < t->read_by.n; k++)
+            buf_printf(out, "%s %" PRId64, k ? "," : "", t->read_by.at[k]);
+        buf_puts(out, "\n");
     }
     buf_printf(out, "%s: %sreproducible\n", at, v->reproducible ? "" : "not ");
 }

@@ -188,9 +188,7 @@ static void run_jobs(struct session *s, const struct options *o, const struct tu
         fflush(stdout);
         if (ok && r.winner < 0 && u->device && !r.known && !r.stopped)
             diag(s, DIAG_no_engine, jobs->at[i].ir->span,
-                 "graph '%s'%s%s: of %d candidates none is built, correct and timed",
-                 jobs->at[i].graph, *jobs->at[i].variant ? " with " : "", jobs->at[i].variant,
-                 r.listed);
+                 "%s: of %d candidates none is built, correct and timed", jobs->at[i].title, r.listed);
         if (s->n_errors) diag_flush(s, stderr);
     }
     if (stop) {
@@ -225,6 +223,8 @@ static void tune_all(struct session *s, const struct options *o, const struct sh
     if (u.device) u.device->close(u.device->self);
 }
 
+typedef VEC(struct kernel *) kernels_vec;
+
 bool tuned_build(struct session *s, const struct options *o, const char *path, struct compiled *c,
                  size_t n)
 {
@@ -237,15 +237,18 @@ bool tuned_build(struct session *s, const struct options *o, const char *path, s
     tune_reports_vec reports = {0};
     catch_signals();
     bool ok = check_options(s, o) && prepare(s, o, false, &search, &t, &here, &u);
-    for (size_t i = 0; ok && i < n; i++) {
-        struct tune_job j;
-        job_of(s, path, &c[i], &j);
-        vec_push(s->arena, &jobs, j);
-    }
+    kernels_vec kernels = {0};
+    for (size_t i = 0; ok && i < n; i++)
+        for (size_t k = 0; k < c[i].kernels.n; k++) {
+            struct tune_job j;
+            job_of(s, path, &c[i].kernels.at[k], &j);
+            vec_push(s->arena, &jobs, j);
+            vec_push(s->arena, &kernels, &c[i].kernels.at[k]);
+        }
     u.resume = true;
     if (ok) run_jobs(s, o, &u, &jobs, &all, &reports);
     if (u.device) u.device->close(u.device->self);
-    for (size_t i = 0; ok && i < n && s->n_errors == 0; i++) {
+    for (size_t i = 0; ok && i < kernels.n && s->n_errors == 0; i++) {
         struct tune_entry e;
         struct tune_key k = u.key;
         size_t bytes;
@@ -253,8 +256,8 @@ bool tuned_build(struct session *s, const struct options *o, const char *path, s
         char *plan = tune_db_get(s, &u.db, &k, &e)
                          ? driver_entry_plan(s, o, &t, &u.db, &jobs.at[i], &e, &bytes)
                          : NULL;
-        if (plan) driver_take_plan(s, "tuned", &e.pick, plan, bytes, k.cudnn, k.nvrtc, &c[i]);
-        ok = plan && pipeline_match(s, &c[i]);
+        if (plan) driver_take_plan(s, "tuned", &e.pick, plan, bytes, k.cudnn, k.nvrtc, kernels.at[i]);
+        ok = plan && pipeline_match(s, kernels.at[i]);
     }
     return ok && s->n_errors == 0;
 }

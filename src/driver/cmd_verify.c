@@ -18,7 +18,7 @@ static bool verify(struct session *s, struct tune_device *d, const struct plan_s
     enum run_status st = d->begin(d->self, j, seed);
     if (st == RUN_OK) st = d->load(d->self, 0, &pick, step->plan, step->plan_bytes);
     if (st == RUN_OK) st = d->check(d->self, s->arena, 0, &check);
-    printf("%s%s%s: ", j->graph, *j->variant ? " " : "", j->variant);
+    printf("%s: ", j->title);
     if (st != RUN_OK) {
         printf("not run: %s\n", d->why(d->self));
         return false;
@@ -50,15 +50,20 @@ int cmd_verify(struct session *s, const struct options *o)
             const struct plan_variant *v = &p.graphs.at[i].variants.at[k];
             const struct graph *g = driver_graph(m, p.graphs.at[i].name, v->name);
             struct compiled c = {0};
-            struct tune_job j;
-            if (!g || v->steps.n != 1 || !pipeline_lower(s, g, &c)) {
+            bool lowered = g && pipeline_lower(s, g, &c);
+            if (!lowered || c.kernels.n != v->steps.n) {
                 printf("%s%s%s: not run: %s\n", p.graphs.at[i].name, *v->name ? " " : "", v->name,
-                       !g ? "the source in the plan does not have it" : "it has several steps");
+                       !g         ? "the source in the plan does not have it"
+                       : !lowered ? "the source in the plan is refused"
+                                  : "this fgc cuts it into other kernels");
                 wrong++;
                 continue;
             }
-            job_of(s, o->operands.at[0], &c, &j);
-            wrong += !verify(s, d, &v->steps.at[0], &j, (uint64_t)o->seed.value);
+            for (size_t t = 0; t < v->steps.n; t++) {
+                struct tune_job j;
+                job_of(s, o->operands.at[0], &c.kernels.at[t], &j);
+                wrong += !verify(s, d, &v->steps.at[t], &j, (uint64_t)o->seed.value);
+            }
         }
     if (d) d->close(d->self);
     return wrong > 0;

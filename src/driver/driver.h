@@ -118,36 +118,45 @@ void shell_word(struct buf *b, const char *word);
 
 /* ---- pipeline ------------------------------------------------------------------------------ */
 
-struct compiled {           /* one variant on its way */
-    const struct graph *ir; /* as the language means it */
+struct kernel {             /* one of a variant's kernels on its way */
+    const struct graph *ir; /* what it computes, as the language means it */
+    int step, n_steps;      /* which of the variant's it is; how many that has */
     struct graph *region;   /* after the passes */
     struct desc_graph *desc;
     struct build_result build;
 };
+struct compiled {           /* one variant */
+    const struct graph *ir; /* as the language means it */
+    VEC(struct kernel) kernels;
+    temporaries_vec temporaries; /* what they hand on */
+    int64_t temporary_bytes;
+};
+/* "graph 'mlp' with S=512", "step 2 of graph 'mlp'": for messages, in the arena. */
+const char *kernel_title(struct session *s, const struct kernel *k);
 /* ir -> passes -> descriptors -> plans. False with diagnostics. */
 bool pipeline_lower(struct session *s, const struct graph *g, struct compiled *out);
 bool pipeline_build(struct session *s, const struct options *o, const struct target *t,
-                    struct compiled *c);
+                    struct kernel *k);
 /* Compares the chosen plan's own print of its graph with what was asked for; false with a
  * diagnostic. */
-bool pipeline_match(struct session *s, const struct compiled *c);
+bool pipeline_match(struct session *s, const struct kernel *k);
 bool pipeline_allows_tf32(const struct graph *g);
 /* Says why no engine takes the graph: each engine's own reason, and the operator that loses the
  * last engine, found by building prefixes. */
 void refusal_explain(struct session *s, const struct options *o, const struct target *t,
-                     const struct compiled *c);
+                     const struct kernel *k);
 /* Puts the module's built variants into one plan. */
 void pipeline_plan(struct session *s, const struct module *m, const struct target *t,
                    const struct compiled *c, size_t n, struct plan *out);
 
 /* ---- tuned plans (locked.c, jobs.c) --------------------------------------------------------- */
 
-/* What tuning and locks speak of: each graph and variant of a file, lowered. False with
+/* What tuning and locks speak of: each kernel of each graph and variant of a file, lowered. False with
  * diagnostics. */
 typedef VEC(struct tune_job) jobs_vec;
 bool jobs_of_file(struct session *s, const struct options *o, const struct target *t,
                   const char *path, jobs_vec *out);
-void job_of(struct session *s, const char *path, const struct compiled *c, struct tune_job *out);
+void job_of(struct session *s, const char *path, const struct kernel *k, struct tune_job *out);
 /* --db, $FGC_DB, or the user's cache folder. NULL with a diagnostic. */
 const char *driver_db(struct session *s, const struct options *o);
 /* Whether a job's outputs are right, element by element as far as that is quick. */
@@ -176,15 +185,15 @@ void tune_reports_json(const tune_reports_vec *v, struct buf *out);
 /* Instead of pipeline_build, under --locked: exactly what the lock names, or false with a
  * diagnostic that says what is missing. */
 bool locked_build(struct session *s, const struct options *o, const struct target *t,
-                  const struct tune_lock *lock, const char *path, struct compiled *c);
+                  const struct tune_lock *lock, const char *path, struct kernel *k);
 /* Instead of pipeline_build, under --tune: tunes what the database does not have yet, and takes the
  * winners. False with diagnostics. */
 bool tuned_build(struct session *s, const struct options *o, const char *path, struct compiled *c,
                  size_t n);
-/* Makes c->build of a plan that is known by its hash; "" for no NVRTC. */
+/* Makes k->build of a plan that is known by its hash; "" for no NVRTC. */
 void driver_take_plan(struct session *s, const char *chosen_by, const struct tune_pick *p,
                       const char *bytes, size_t n, int64_t cudnn, const char *nvrtc,
-                      struct compiled *c);
+                      struct kernel *k);
 
 /* ---- what can be run (runnable.c) ------------------------------------------------------------- */
 
@@ -202,12 +211,12 @@ typedef VEC(struct runnable) runnables_vec;
 bool runnables_of_file(struct session *s, const struct options *o, const char *path,
                        const struct target *t, runnables_vec *out);
 void session_hush(struct session *quiet); /* forgets its diagnostics */
-struct bench_plan runnable_step(const struct compiled *c);
+struct bench_plan runnable_step(const struct kernel *k);
 /* The graph operator by operator; what cannot be had is said in out->why. All of it is the quiet
  * session's, diagnostics too, which nobody prints. */
 void unfused_of(struct session *quiet, const struct options *o, const struct target *t,
                 const struct graph *ir, struct bench_unfused *out);
 
-void candidates_print(const struct graph *g, const struct build_result *b, FILE *to);
+void candidates_print(struct session *s, const struct kernel *k, FILE *to);
 
 #endif

@@ -6,21 +6,23 @@
 
 #include "driver/driver.h"
 
-void job_of(struct session *s, const char *path, const struct compiled *c, struct tune_job *out)
+void job_of(struct session *s, const char *path, const struct kernel *k, struct tune_job *out)
 {
     *out = (struct tune_job){
         .file = path,
-        .graph = c->ir->name,
-        .variant = c->ir->variant,
-        .ir = c->ir,
-        .lowered = c->region,
-        .desc = c->desc,
-        .allow_tf32 = pipeline_allows_tf32(c->ir),
+        .graph = k->ir->name,
+        .variant = k->ir->variant,
+        .step = k->step,
+        .title = kernel_title(s, k),
+        .ir = k->ir,
+        .lowered = k->region,
+        .desc = k->desc,
+        .allow_tf32 = pipeline_allows_tf32(k->ir),
     };
-    out->region = tune_region(s->arena, c->region);
+    out->region = tune_region(s->arena, k->region);
     sha256_hex(out->region, strlen(out->region), out->region_hash);
     struct buf tree = {0};
-    desc_print(c->desc, &tree);
+    desc_print(k->desc, &tree);
     sha256_hex(tree.at, tree.n, out->tree);
     buf_fini(&tree);
 }
@@ -31,14 +33,16 @@ bool jobs_of_file(struct session *s, const struct options *o, const struct targe
     struct module *m = driver_module(s, o, path, t);
     bool ok = m != NULL;
     for (size_t i = 0; m && i < m->graphs.n; i++) {
-        struct compiled c = {0};
-        struct tune_job j;
+        struct compiled c;
         if (!pipeline_lower(s, m->graphs.at[i], &c)) {
             ok = false;
             continue;
         }
-        job_of(s, path, &c, &j);
-        vec_push(s->arena, out, j);
+        for (size_t k = 0; k < c.kernels.n; k++) {
+            struct tune_job j;
+            job_of(s, path, &c.kernels.at[k], &j);
+            vec_push(s->arena, out, j);
+        }
     }
     return ok;
 }
@@ -97,9 +101,9 @@ char *driver_entry_plan(struct session *s, const struct options *o, const struct
     }
     struct diag *d = diag(
         s, DIAG_lock_miss, j->ir->span,
-        "graph '%s'%s%s: the plan that was tuned is not there, and its engine %" PRId64
+        "%s: the plan that was tuned is not there, and its engine %" PRId64
         " cannot be built here",
-        j->graph, *j->variant ? " with " : "", j->variant, e->pick.engine);
+        j->title, e->pick.engine);
     const struct candidate *k = got.candidates.n ? &got.candidates.at[0] : NULL;
     if (k) diag_note(s, d, NO_SPAN, "%s", k->reasons.n ? k->reasons.at[0] : k->status);
     diag_hint(s, d, "tune it again, as it is written now");

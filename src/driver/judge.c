@@ -85,7 +85,8 @@ void driver_judge(struct session *s, struct arena *a, const struct tune_job *job
         .scope = whole->why ? arena_printf(a, "samples: %s", whole->why) : "every element"};
     for (size_t i = 0; i < g->outputs.n; i++) {
         const struct value *v = g->outputs.at[i];
-        struct judged j = {a, g, bytes, v, v->name, out};
+        const char *name = v->name ? v->name : "what the next step reads";
+        struct judged j = {a, g, bytes, v, name, out};
         const struct tune_whole_output *w = whole_of(whole, v);
         struct sampled r;
         if (!bytes[v->id]) continue; /* nothing computes it: an input stored as it is */
@@ -99,7 +100,7 @@ void driver_judge(struct session *s, struct arena *a, const struct tune_job *job
         else if (!r.why && !r.verdict.ok)
             say(&j, CHECK_MISTRUSTED,
                 arena_printf(a, "'%s' %s by the interpreter; the plain kernels find it right",
-                             v->name,
+                             name,
                              place(&j, r.verdict.at, r.verdict.got, r.verdict.want,
                                    r.verdict.bound)));
     }

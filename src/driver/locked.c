@@ -8,8 +8,7 @@
 
 static struct diag *miss(struct session *s, const struct tune_job *j, const char *why)
 {
-    return diag(s, DIAG_lock_miss, j->ir->span, "graph '%s'%s%s: %s", j->graph,
-                *j->variant ? " with " : "", j->variant, why);
+    return diag(s, DIAG_lock_miss, j->ir->span, "%s: %s", j->title, why);
 }
 
 static const struct lock_plan *find(struct session *s, const struct target *t,
@@ -99,7 +98,7 @@ static char *rebuild(struct session *s, const struct options *o, const struct ta
 /* The result of a build that was none: a plan that is known by its hash. */
 void driver_take_plan(struct session *s, const char *chosen_by, const struct tune_pick *p,
                       const char *bytes, size_t n, int64_t cudnn, const char *nvrtc,
-                      struct compiled *c)
+                      struct kernel *out)
 {
     struct candidate k = {.mode = chosen_by,
                           .rank = -1,
@@ -110,20 +109,20 @@ void driver_take_plan(struct session *s, const char *chosen_by, const struct tun
                           .workspace_bytes = p->workspace_bytes,
                           .plan = bytes,
                           .plan_bytes = n};
-    c->build = (struct build_result){.n_supported = 1,
+    out->build = (struct build_result){.n_supported = 1,
                                      .cudnn_version = cudnn,
                                      .nvrtc_version = *nvrtc ? nvrtc : NULL,
                                      .reproducible = true}; /* its bytes are pinned */
-    vec_push(s->arena, &c->build.candidates, k);
+    vec_push(s->arena, &out->build.candidates, k);
 }
 
 bool locked_build(struct session *s, const struct options *o, const struct target *t,
-                  const struct tune_lock *lock, const char *path, struct compiled *c)
+                  const struct tune_lock *lock, const char *path, struct kernel *k)
 {
     struct tune_job j;
     char description[65];
     size_t n;
-    job_of(s, path, c, &j);
+    job_of(s, path, k, &j);
     sha256_hex(t->json, strlen(t->json), description);
     const struct lock_target *lt = lock_target_find(lock, description);
     const struct lock_plan *p = find(s, t, lock, lt, &j);
@@ -133,8 +132,8 @@ bool locked_build(struct session *s, const struct options *o, const struct targe
     struct engine_bars bars = gpu_bars(&r);
     const char *why = lock_barred(s->arena, p, r.workspace_limit, &bars);
     if (why) {
-        diag(s, DIAG_lock_barred, j.ir->span, "graph '%s'%s%s: engine %" PRId64 ": %s", j.graph,
-             *j.variant ? " with " : "", j.variant, p->pick.engine, why);
+        diag(s, DIAG_lock_barred, j.ir->span, "%s: engine %" PRId64 ": %s", j.title, p->pick.engine,
+             why);
         return false;
     }
     words_vec tried = {0};
@@ -148,6 +147,6 @@ bool locked_build(struct session *s, const struct options *o, const struct targe
         diag_hint(s, d, "fgc lock --vendor copies the plans to '%s.plans'", path);
         return false;
     }
-    driver_take_plan(s, "lock", &p->pick, bytes, n, lt->cudnn, lt->nvrtc, c);
-    return pipeline_match(s, c);
+    driver_take_plan(s, "lock", &p->pick, bytes, n, lt->cudnn, lt->nvrtc, k);
+    return pipeline_match(s, k);
 }

@@ -1,6 +1,6 @@
 /* pipeline: the compiler on one screen. Each stage's output can be printed with -d STAGE.
  *
- *   text -> ast_parse -> sema_analyse -> pass_run -> desc_lower -> gpu_build -> plan_encode
+ *   text -> ast_parse -> sema_analyse -> pass_regions -> desc_lower -> gpu_build -> plan_encode
  *                        ir              simplify, partition, redescribe   desc   plan   model.plan
  */
 #include "driver/driver.h"
@@ -8,13 +8,47 @@
 #include <ctype.h>
 #include <inttypes.h>
 
+const char *kernel_title(struct session *s, const struct kernel *k)
+{
+    const char *graph = arena_printf(s->arena, "graph '%s'%s%s", k->ir->name,
+                                     *k->ir->variant ? " with " : "", k->ir->variant);
+    return k->n_steps == 1 ? graph : arena_printf(s->arena, "step %d of %s", k->step, graph);
+}
+
+/* What the language demands: storing what nobody gave an element type is said, with its bytes. */
+static void note_stored(struct session *s, const struct compiled *c)
+{
+    for (size_t i = 0; i < c->temporaries.n; i++) {
+        const struct temporary *t = &c->temporaries.at[i];
+        if (t->value->pinned) continue;
+        struct diag *d = diag(s, DIAG_stored, t->value->span,
+                              "this is stored between two kernels as %s: %" PRId64
+                              " bytes, made by step %d",
+                              dtypes[t->value->type].name, t->bytes, t->first);
+        diag_hint(s, d, "declare it to choose the element type: 'h : bf16 = ...'");
+    }
+}
+
 bool pipeline_lower(struct session *s, const struct graph *g, struct compiled *out)
 {
-    out->ir = g;
-    out->region = pass_run(s, g, NULL);
-    if (!out->region) return false;
-    out->desc = desc_lower(s, out->region);
-    return out->desc != NULL;
+    graphs_vec meant = {0}, regions = {0};
+    *out = (struct compiled){.ir = g};
+    if (!pass_regions(s, g, NULL, &regions)) return false;
+    bool ok = true, several = regions.n > 1;
+    if (several && (!pass_regions(s, g, "partition", &meant) ||
+                    !pass_place(s, g, &meant, &out->temporaries, &out->temporary_bytes)))
+        return false;
+    note_stored(s, out);
+    for (size_t r = 0; r < regions.n; r++) {
+        struct kernel k = {.ir = several ? meant.at[r] : g,
+                           .step = (int)r,
+                           .n_steps = (int)regions.n,
+                           .region = regions.at[r],
+                           .desc = desc_lower(s, regions.at[r])};
+        vec_push(s->arena, &out->kernels, k);
+        ok = ok && k.desc;
+    }
+    return ok;
 }
 
 /* TF32 is never chosen unless the specification says so. */
@@ -28,31 +62,30 @@ bool pipeline_allows_tf32(const struct graph *g)
 /* cuDNN's device-property heuristics leave out the engines that need to know the GPU's clusters
  * (measured with cuDNN 9.19: for matmul-like graphs on sm_90 the handle's list has engine 4, up to
  * 1.7 times faster; convolution and attention lists are the same). */
-static void note_clusters(struct session *s, const struct target *t, const struct compiled *c)
+static void note_clusters(struct session *s, const struct target *t, const struct kernel *c)
 {
     if (t->host || t->sm < 90) return;
     for (size_t i = 0; i < c->ir->ops.n; i++)
         if (c->ir->ops.at[i]->id == OP_matmul) {
             struct diag *d = diag(
                 s, DIAG_no_cluster_engines, c->ir->ops.at[i]->span,
-                "graph '%s' is compiled without its GPU, where cuDNN's heuristics "
+                "%s is compiled without its GPU, where cuDNN's heuristics "
                 "leave out cluster engines for matmul on sm_%d",
-                c->ir->name, t->sm);
+                kernel_title(s, c), t->sm);
             diag_hint(s, d, "compile it once on the GPU with --target host and compare the speed");
             return;
         }
 }
 
 /* Nothing may be lost between the descriptor tree and what cuDNN says it understood. */
-bool pipeline_match(struct session *s, const struct compiled *c)
+bool pipeline_match(struct session *s, const struct kernel *c)
 {
     const struct candidate *k = &c->build.candidates.at[c->build.chosen];
     struct buf why = {0};
     bool same = plan_matches(k->plan, k->plan_bytes, c->desc, &why);
     if (!same) {
         struct diag *d = diag(s, DIAG_mismatch, c->ir->span,
-                              "cuDNN's plan is not of the graph '%s' that was asked for",
-                              c->ir->name);
+                              "cuDNN's plan is not of %s as it was asked for", kernel_title(s, c));
         diag_note(s, d, NO_SPAN, "%s", why.at);
     }
     buf_fini(&why);
@@ -60,7 +93,7 @@ bool pipeline_match(struct session *s, const struct compiled *c)
 }
 
 bool pipeline_build(struct session *s, const struct options *o, const struct target *t,
-                    struct compiled *c)
+                    struct kernel *c)
 {
     struct gpu_search search = driver_search(o);
     struct build_request r = {
@@ -81,7 +114,7 @@ bool pipeline_build(struct session *s, const struct options *o, const struct tar
     if (!c->build.reproducible && (o->require_reproducible || !t->host)) {
         struct diag *d = diag(
             s, o->require_reproducible ? DIAG_not_reproducible : DIAG_maybe_not_reproducible,
-            NO_SPAN, "the plan of graph '%s' may differ from machine to machine", c->ir->name);
+            NO_SPAN, "the plan of %s may differ from machine to machine", kernel_title(s, c));
         diag_note(s, d, NO_SPAN, "%s", c->build.not_reproducible_why);
         if (o->require_reproducible) return false;
     }
@@ -102,7 +135,7 @@ static void find_driver(const char *plan, size_t *at, size_t *len)
     while (isdigit((unsigned char)p[*len])) ++*len;
 }
 
-static struct plan_step make_step(struct session *s, const struct compiled *c)
+static struct plan_step make_step(struct session *s, const struct kernel *c)
 {
     const struct candidate *k = &c->build.candidates.at[c->build.chosen];
     struct plan_step step = {
@@ -146,15 +179,39 @@ static void add_tensors(struct session *s, struct plan_variant *pv, const values
     }
 }
 
+static struct plan_temporary make_temporary(struct session *s, const struct compiled *c,
+                                            const struct temporary *t)
+{
+    const struct value *v = t->value;
+    struct plan_temporary pt = {.name = v->name ? v->name : "",
+                                .uid = v->uid,
+                                .type = v->type,
+                                .rank = v->rank,
+                                .offset = t->offset,
+                                .made_by = t->first};
+    memcpy(pt.dim, v->dim, sizeof pt.dim);
+    memcpy(pt.stride, v->stride, sizeof pt.stride);
+    for (size_t i = 0; i < c->kernels.n; i++)
+        for (size_t k = 0; k < c->kernels.at[i].ir->inputs.n; k++)
+            if (c->kernels.at[i].ir->inputs.at[k]->uid == v->uid)
+                vec_push(s->arena, &pt.read_by, (int64_t)i);
+    return pt;
+}
+
 static struct plan_variant make_variant(struct session *s, const struct compiled *c)
 {
     const struct graph *g = c->ir;
-    struct plan_variant pv = {.name = g->variant, .reproducible = c->build.reproducible};
+    struct plan_variant pv = {.name = g->variant, .reproducible = true};
     for (size_t i = 0; i < g->params.n; i++) vec_push(s->arena, &pv.params, g->params.at[i]);
     add_tensors(s, &pv, &g->inputs, PLAN_INPUT);
     add_tensors(s, &pv, &g->scalars, PLAN_SCALAR);
     add_tensors(s, &pv, &g->outputs, PLAN_OUTPUT);
-    vec_push(s->arena, &pv.steps, make_step(s, c));
+    for (size_t i = 0; i < c->temporaries.n; i++)
+        vec_push(s->arena, &pv.temporaries, make_temporary(s, c, &c->temporaries.at[i]));
+    for (size_t i = 0; i < c->kernels.n; i++) {
+        vec_push(s->arena, &pv.steps, make_step(s, &c->kernels.at[i]));
+        pv.reproducible = pv.reproducible && c->kernels.at[i].build.reproducible;
+    }
     struct buf b = {0};
     ir_print(g, &b);
     pv.ir = arena_strndup(s->arena, b.at ? b.at : "", b.n);
@@ -180,8 +237,11 @@ void pipeline_plan(struct session *s, const struct module *m, const struct targe
         buf_fini(&text);
     }
     for (size_t i = 0; i < n; i++) {
-        out->cudnn_version = c[i].build.cudnn_version;
-        if (c[i].build.nvrtc_version) out->nvrtc_version = c[i].build.nvrtc_version;
+        for (size_t k = 0; k < c[i].kernels.n; k++) {
+            const struct build_result *built = &c[i].kernels.at[k].build;
+            out->cudnn_version = built->cudnn_version;
+            if (built->nvrtc_version) out->nvrtc_version = built->nvrtc_version;
+        }
         if (i == 0 || strcmp(c[i].ir->name, c[i - 1].ir->name) != 0)
             vec_push(s->arena, &out->graphs,
                      ((struct plan_graph){.name = c[i].ir->name, .doc = c[i].ir->doc}));
@@ -195,17 +255,17 @@ static void print_words(FILE *to, const words_vec *w)
     for (size_t i = 0; i < w->n; i++) fprintf(to, "%s%s", i ? "," : " ", w->at[i]);
 }
 
-void candidates_print(const struct graph *g, const struct build_result *b, FILE *to)
+void candidates_print(struct session *s, const struct kernel *k, FILE *to)
 {
-    fprintf(to, "graph %s%s%s: %zu candidates\n", g->name, *g->variant ? " " : "", g->variant,
-            b->candidates.n);
+    const struct build_result *b = &k->build;
+    fprintf(to, "%s: %zu candidates\n", kernel_title(s, k), b->candidates.n);
     for (size_t i = 0; i < b->candidates.n; i++) {
         const struct candidate *c = &b->candidates.at[i];
         fprintf(to, "%c %-8s %2d  engine %" PRId64 " [", (int)i == b->chosen ? '*' : ' ', c->mode,
                 c->rank, c->engine);
-        for (size_t k = 0; k < c->knobs.n; k++)
-            fprintf(to, "%s%" PRId64 "=%" PRId64, k ? " " : "", c->knobs.at[k].type,
-                    c->knobs.at[k].value);
+        for (size_t j = 0; j < c->knobs.n; j++)
+            fprintf(to, "%s%" PRId64 "=%" PRId64, j ? " " : "", c->knobs.at[j].type,
+                    c->knobs.at[j].value);
         fprintf(to, "]  ");
         if (c->status) {
             fprintf(to, "refused: %s", c->status);

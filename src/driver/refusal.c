@@ -86,9 +86,9 @@ static size_t losing_prefix(struct session *s, const struct target *t,
 }
 
 static void note_prefix(struct session *s, struct diag *d, const struct options *o,
-                        const struct target *t, const struct compiled *c)
+                        const struct target *t, const struct kernel *of)
 {
-    const struct graph *g = c->region;
+    const struct graph *g = of->region;
     struct gpu_search search = driver_search(o);
     struct build_request like = {
         .workspace_limit = o->workspace_limit.given ? o->workspace_limit.value : -1,
@@ -111,13 +111,13 @@ static void note_prefix(struct session *s, struct diag *d, const struct options 
               before == 1 ? "" : "s", ops[op->id].name, place_name(s, op->span));
 }
 
-static const struct op *refused_op(const struct compiled *c)
+static const struct op *refused_op(const struct kernel *of)
 {
-    for (size_t i = 0; i < c->build.refusals.n; i++) {
-        const char *id = c->build.refusals.at[i].descriptor;
-        for (size_t k = 0; id && k < c->desc->descs.n; k++)
-            if (strcmp(c->desc->descs.at[k]->id, id) == 0 && c->desc->descs.at[k]->origin)
-                return c->desc->descs.at[k]->origin;
+    for (size_t i = 0; i < of->build.refusals.n; i++) {
+        const char *id = of->build.refusals.at[i].descriptor;
+        for (size_t k = 0; id && k < of->desc->descs.n; k++)
+            if (strcmp(of->desc->descs.at[k]->id, id) == 0 && of->desc->descs.at[k]->origin)
+                return of->desc->descs.at[k]->origin;
     }
     return NULL;
 }
@@ -138,11 +138,11 @@ static void note_reasons(struct session *s, struct diag *d, const char *who, con
 }
 
 /* f32 operands and nothing but TF32 engines: the author can allow them. */
-static void hint_tf32(struct session *s, struct diag *d, const struct compiled *c)
+static void hint_tf32(struct session *s, struct diag *d, const struct kernel *of)
 {
-    bool only_tf32 = c->build.candidates.n > 0;
-    for (size_t i = 0; i < c->build.candidates.n; i++) {
-        const struct candidate *k = &c->build.candidates.at[i];
+    bool only_tf32 = of->build.candidates.n > 0;
+    for (size_t i = 0; i < of->build.candidates.n; i++) {
+        const struct candidate *k = &of->build.candidates.at[i];
         only_tf32 = only_tf32 && k->status && strcmp(k->status, "notes") == 0 && k->reasons.n &&
                     strstr(k->reasons.at[0], "TF32");
     }
@@ -150,21 +150,20 @@ static void hint_tf32(struct session *s, struct diag *d, const struct compiled *
 }
 
 void refusal_explain(struct session *s, const struct options *o, const struct target *t,
-                     const struct compiled *c)
+                     const struct kernel *of)
 {
-    const struct graph *g = c->ir;
-    const struct op *op = refused_op(c);
+    const struct graph *g = of->ir;
+    const struct op *op = refused_op(of);
     struct diag *d = diag(s, DIAG_no_engine, op ? op->span : g->span,
-                          "no cuDNN engine builds graph '%s'%s%s for %s", g->name,
-                          *g->variant ? " " : "", g->variant, t->name);
+                          "no cuDNN engine builds %s for %s", kernel_title(s, of), t->name);
     size_t hidden = 0;
-    for (size_t i = 0; i < c->build.candidates.n; i++) {
-        const struct candidate *k = &c->build.candidates.at[i];
+    for (size_t i = 0; i < of->build.candidates.n; i++) {
+        const struct candidate *k = &of->build.candidates.at[i];
         note_reasons(s, d, arena_printf(s->arena, "engine %" PRId64, k->engine), k->status,
                      &k->reasons);
     }
-    for (size_t i = 0; i < c->build.refusals.n; i++) {
-        const struct refusal *r = &c->build.refusals.at[i];
+    for (size_t i = 0; i < of->build.refusals.n; i++) {
+        const struct refusal *r = &of->build.refusals.at[i];
         if (r->architecture) {
             hidden++;
             continue;
@@ -177,6 +176,6 @@ void refusal_explain(struct session *s, const struct options *o, const struct ta
     if (hidden)
         diag_note(s, d, NO_SPAN, "%zu engine%s made for other GPUs not listed", hidden,
                   hidden == 1 ? "" : "s");
-    note_prefix(s, d, o, t, c);
-    hint_tf32(s, d, c);
+    note_prefix(s, d, o, t, of);
+    hint_tf32(s, d, of);
 }

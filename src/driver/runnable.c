@@ -62,31 +62,34 @@ static bool from_plan(struct session *s, const char *path, runnables_vec *out)
             const struct graph *g = driver_graph(m, p.graphs.at[i].name, v->name);
             struct runnable r = {.file = path, .target = plan_target_name(s->arena, &p.target), .ir = g};
             struct compiled c = {0};
-            if (!g || v->steps.n != 1 || !pipeline_lower(s, g, &c)) {
+            bool lowered = g && pipeline_lower(s, g, &c);
+            if (!lowered || c.kernels.n != v->steps.n) {
                 diag(s, DIAG_plan, NO_SPAN, "'%s': graph '%s'%s%s is not what this fgc makes of it",
                      path, p.graphs.at[i].name, *v->name ? " with " : "", v->name);
                 return false;
             }
-            const struct plan_step *step = &v->steps.at[0];
-            vec_push(s->arena, &r.steps,
-                     ((struct bench_plan){.desc = c.desc,
-                                          .plan = step->plan,
-                                          .plan_bytes = step->plan_bytes,
-                                          .engine = step->engine,
-                                          .workspace_bytes = step->workspace_bytes}));
+            for (size_t t = 0; t < v->steps.n; t++) {
+                const struct plan_step *step = &v->steps.at[t];
+                vec_push(s->arena, &r.steps,
+                         ((struct bench_plan){.desc = c.kernels.at[t].desc,
+                                              .plan = step->plan,
+                                              .plan_bytes = step->plan_bytes,
+                                              .engine = step->engine,
+                                              .workspace_bytes = step->workspace_bytes}));
+            }
             vec_push(s->arena, out, r);
         }
     return m != NULL;
 }
 
-struct bench_plan runnable_step(const struct compiled *c)
+struct bench_plan runnable_step(const struct kernel *k)
 {
-    const struct candidate *k = &c->build.candidates.at[c->build.chosen];
-    return (struct bench_plan){.desc = c->desc,
-                               .plan = k->plan,
-                               .plan_bytes = k->plan_bytes,
-                               .engine = k->engine,
-                               .workspace_bytes = k->workspace_bytes};
+    const struct candidate *c = &k->build.candidates.at[k->build.chosen];
+    return (struct bench_plan){.desc = k->desc,
+                               .plan = c->plan,
+                               .plan_bytes = c->plan_bytes,
+                               .engine = c->engine,
+                               .workspace_bytes = c->workspace_bytes};
 }
 
 static bool from_spec(struct session *s, const struct options *o, const char *path,
@@ -96,8 +99,11 @@ static bool from_spec(struct session *s, const struct options *o, const char *pa
     for (size_t i = 0; m && i < m->graphs.n; i++) {
         struct runnable r = {.file = path, .target = t->name, .ir = m->graphs.at[i]};
         struct compiled c = {0};
-        if (!pipeline_lower(s, m->graphs.at[i], &c) || !pipeline_build(s, o, t, &c)) return false;
-        vec_push(s->arena, &r.steps, runnable_step(&c));
+        if (!pipeline_lower(s, m->graphs.at[i], &c)) return false;
+        for (size_t k = 0; k < c.kernels.n; k++) {
+            if (!pipeline_build(s, o, t, &c.kernels.at[k])) return false;
+            vec_push(s->arena, &r.steps, runnable_step(&c.kernels.at[k]));
+        }
         vec_push(s->arena, out, r);
     }
     return m != NULL;
@@ -120,14 +126,15 @@ static bool build_anchor(struct session *quiet, const struct options *o, const s
     struct gpu_search search = driver_search(o);
     struct compiled c = {0};
     if (!pipeline_lower(quiet, kernel_anchor(quiet->arena, op), &c)) return false;
-    struct build_request r = {.graph = c.desc,
+    struct kernel *k = &c.kernels.at[0];
+    struct build_request r = {.graph = k->desc,
                               .target = t,
                               .search = &search,
                               .what = BUILD_FIRST,
                               .workspace_limit = -1,
-                              .allow_tf32 = pipeline_allows_tf32(c.ir)};
-    if (!gpu_build(quiet, quiet->arena, &r, &c.build) || c.build.chosen < 0) return false;
-    *out = runnable_step(&c);
+                              .allow_tf32 = pipeline_allows_tf32(k->ir)};
+    if (!gpu_build(quiet, quiet->arena, &r, &k->build) || k->build.chosen < 0) return false;
+    *out = runnable_step(k);
     return true;
 }
 
@@ -147,12 +154,12 @@ void unfused_of(struct session *quiet, const struct options *o, const struct tar
 {
     *out = (struct bench_unfused){.why = NULL};
     session_hush(quiet);
-    struct graph *simple = pass_run(quiet, ir, "simplify");
-    if (!simple) {
+    graphs_vec simple = {0};
+    if (!pass_regions(quiet, ir, "simplify", &simple)) {
         out->why = why_not(quiet, "the graph is refused");
         return;
     }
-    out->graph = kernel_unfused(quiet->arena, simple);
+    out->graph = kernel_unfused(quiet->arena, simple.at[0]);
     if (!kernel_program(quiet->arena, out->graph, KERNEL_UNFUSED, "u", &out->kernels)) {
         out->why = out->kernels.why;
         return;

@@ -66,9 +66,9 @@ static void put_constant_row(struct writer *w, const struct plan_constant *k)
     for (int t = DT_none + 1; t < N_DTYPES; t++)
         if (t != DT_tf32 && dtypes[t].bits >= 8 && strcmp(dtypes[t].cudnn, k->type) == 0)
             dtype_store((enum dtype)t, value, 0, k->value);
-    buf_printf(w->c, "    {%" PRId64 ", {", k->uid);
+    buf_puts(w->c, "    {");
     for (int i = 0; i < 8; i++) buf_printf(w->c, "%s%u", i ? ", " : "", value[i]);
-    buf_puts(w->c, "}}, /* ");
+    buf_puts(w->c, "}, /* ");
     buf_real(w->c, k->value);
     buf_puts(w->c, " */\n");
 }
@@ -87,18 +87,101 @@ static size_t offset_in_file(struct writer *w, const struct plan_step *step)
     return at ? (size_t)(at - w->o->plan_bytes) : 0;
 }
 
+/* The uids of one step, or where each comes from; constants_at: of the variant's constants, its
+ * first. The interface comes first, in its order. */
+static void put_operands(struct writer *w, const struct plan_variant *v,
+                         const struct plan_step *step, size_t constants_at, bool uids)
+{
+    struct buf *c = w->c;
+    for (size_t i = 0; i < v->tensors.n; i++) {
+        if (!plan_step_binds(step, v->tensors.at[i].uid)) continue;
+        if (uids)
+            buf_printf(c, "%" PRId64 ", ", v->tensors.at[i].uid);
+        else
+            buf_printf(c, "{FGC_TENSOR, %zu}, ", i);
+    }
+    for (size_t i = 0; i < v->temporaries.n; i++) {
+        const struct plan_temporary *t = &v->temporaries.at[i];
+        if (!plan_step_binds(step, t->uid)) continue;
+        if (uids)
+            buf_printf(c, "%" PRId64 ", ", t->uid);
+        else
+            buf_printf(c, "{FGC_TEMPORARY, %" PRId64 "}, ", t->offset);
+    }
+    for (size_t i = 0; i < step->constants.n; i++) {
+        if (uids)
+            buf_printf(c, "%" PRId64 ", ", step->constants.at[i].uid);
+        else
+            buf_printf(c, "{FGC_CONSTANT, %zu}, ", constants_at + i);
+    }
+}
+
+static size_t n_operands(const struct plan_variant *v, const struct plan_step *step)
+{
+    size_t n = step->constants.n;
+    for (size_t i = 0; i < v->tensors.n; i++) n += plan_step_binds(step, v->tensors.at[i].uid);
+    for (size_t i = 0; i < v->temporaries.n; i++)
+        n += plan_step_binds(step, v->temporaries.at[i].uid);
+    return n;
+}
+
+static void step_row(struct writer *w, const struct plan_variant *v, const struct plan_step *step,
+                     const char *id)
+{
+    struct buf *c = w->c;
+    char digest[65];
+    sha256_hex(step->plan, step->plan_bytes, digest);
+    buf_printf(c, "    {fgc_uids_%s, fgc_operands_%s, %zu, ", id, id, n_operands(v, step));
+    if (w->o->plan_file)
+        buf_printf(c, "NULL, %zu, %zu, \"%s\"", step->plan_bytes, offset_in_file(w, step), digest);
+    else
+        buf_printf(c, "fgc_plan_%s, %zu, 0, \"%s\"", id, step->plan_bytes, digest);
+    buf_printf(c, ",\n     %zu, %zu, %" PRId64 ", %d},\n", step->driver_at, step->driver_len,
+               step->workspace_bytes, has_word(&step->behavior, "SUPPORTS_CUDA_GRAPH_NATIVE_API"));
+}
+
+static void step_tables(struct writer *w, const struct plan_variant *v, const char *id)
+{
+    struct buf *c = w->c;
+    size_t constants_at = 0;
+    for (size_t i = 0; i < v->steps.n; i++) {
+        const struct plan_step *step = &v->steps.at[i];
+        const char *own = arena_printf(w->s->arena, "%s_%zu", id, i);
+        if (!w->o->plan_file)
+            put_bytes(c, arena_printf(w->s->arena, "fgc_plan_%s", own), step->plan,
+                      step->plan_bytes);
+        buf_printf(c, "static const int64_t fgc_uids_%s[] = {", own);
+        put_operands(w, v, step, constants_at, true);
+        buf_printf(c, "0};\nstatic const struct fgc_operand fgc_operands_%s[] = {", own);
+        put_operands(w, v, step, constants_at, false);
+        buf_puts(c, "{FGC_TENSOR, 0}};\n");
+        constants_at += step->constants.n;
+    }
+    buf_printf(c, "static const struct fgc_step fgc_steps_%s[] = {\n", id);
+    for (size_t i = 0; i < v->steps.n; i++)
+        step_row(w, v, &v->steps.at[i], arena_printf(w->s->arena, "%s_%zu", id, i));
+    buf_puts(c, "};\n");
+}
+
+static size_t n_constants(const struct plan_variant *v)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < v->steps.n; i++) n += v->steps.at[i].constants.n;
+    return n;
+}
+
 static void variant_tables(struct writer *w, const char *graph, const struct plan_graph *g,
                            const struct plan_variant *v, const char *id)
 {
-    const struct plan_step *step = &v->steps.at[0];
     struct buf *c = w->c;
-    if (!w->o->plan_file)
-        put_bytes(c, arena_printf(w->s->arena, "fgc_plan_%s", id), step->plan, step->plan_bytes);
+    step_tables(w, v, id);
     buf_printf(c, "static const struct fgc_tensor fgc_tensors_%s[] = {\n", id);
     for (size_t i = 0; i < v->tensors.n; i++) put_tensor_row(w, graph, g, v, i);
-    buf_printf(c, "};\nstatic const struct fgc_constant fgc_constants_%s[] = {\n", id);
-    for (size_t i = 0; i < step->constants.n; i++) put_constant_row(w, &step->constants.at[i]);
-    if (step->constants.n == 0) buf_puts(c, "    {0, {0}},\n");
+    buf_printf(c, "};\nstatic const unsigned char fgc_constants_%s[][8] = {\n", id);
+    for (size_t i = 0; i < v->steps.n; i++)
+        for (size_t k = 0; k < v->steps.at[i].constants.n; k++)
+            put_constant_row(w, &v->steps.at[i].constants.at[k]);
+    if (n_constants(v) == 0) buf_puts(c, "    {0},\n");
     buf_printf(c, "};\nstatic const int64_t fgc_params_%s[] = {", id);
     size_t n = 0;
     for (size_t i = 0; i < v->params.n; i++)
@@ -109,18 +192,12 @@ static void variant_tables(struct writer *w, const char *graph, const struct pla
 
 static void variant_row(struct writer *w, const struct plan_variant *v, const char *id)
 {
-    const struct plan_step *step = &v->steps.at[0];
-    struct buf *c = w->c;
-    char digest[65];
-    sha256_hex(step->plan, step->plan_bytes, digest);
-    buf_printf(c, "    {\"%s\", fgc_params_%s, fgc_tensors_%s, %zu, fgc_constants_%s, %zu, ",
-               v->name, id, id, v->tensors.n, id, step->constants.n);
-    if (w->o->plan_file)
-        buf_printf(c, "NULL, %zu, %zu, \"%s\"", step->plan_bytes, offset_in_file(w, step), digest);
-    else
-        buf_printf(c, "fgc_plan_%s, %zu, 0, \"%s\"", id, step->plan_bytes, digest);
-    buf_printf(c, ",\n     %zu, %zu, %" PRId64 ", %d},\n", step->driver_at, step->driver_len,
-               step->workspace_bytes, has_word(&step->behavior, "SUPPORTS_CUDA_GRAPH_NATIVE_API"));
+    int64_t temporaries;
+    plan_workspace(v, &temporaries);
+    buf_printf(w->c,
+               "    {\"%s\", fgc_params_%s, fgc_tensors_%s, %zu, fgc_constants_%s, %zu, "
+               "fgc_steps_%s, %zu, %" PRId64 "},\n",
+               v->name, id, id, v->tensors.n, id, n_constants(v), id, v->steps.n, temporaries);
 }
 
 /* "key": of the normalised description, which target_load has checked. */
@@ -161,7 +238,8 @@ static void graph_tables(struct writer *w, const struct plan_graph *g, size_t in
         if (v->params.at[i].is_variant) buf_printf(c, "\"%s\", ", v->params.at[i].name);
     bool compiled = false;
     for (size_t i = 0; i < g->variants.n; i++)
-        compiled |= has_word(&g->variants.at[i].steps.at[0].behavior, "RUNTIME_COMPILATION");
+        for (size_t k = 0; k < g->variants.at[i].steps.n; k++)
+            compiled |= has_word(&g->variants.at[i].steps.at[k].behavior, "RUNTIME_COMPILATION");
     const struct plan *p = w->p;
     buf_printf(c,
                "NULL};\nstatic const struct fgc_family fgc_family_%zu = {\n    \"%s\", "
@@ -265,7 +343,8 @@ static bool sizes_fit(struct writer *w)
     size_t total = 0;
     for (size_t i = 0; i < w->p->graphs.n; i++)
         for (size_t k = 0; k < w->p->graphs.at[i].variants.n; k++)
-            total += w->p->graphs.at[i].variants.at[k].steps.at[0].plan_bytes;
+            for (size_t t = 0; t < w->p->graphs.at[i].variants.at[k].steps.n; t++)
+                total += w->p->graphs.at[i].variants.at[k].steps.at[t].plan_bytes;
     if (w->o->plan_file || total <= MAX_INSIDE) return true;
     struct diag *d = diag(w->s, DIAG_launcher_size, NO_SPAN,
                           "the plans are %zu bytes, above the 4 MiB that a launcher holds itself",
@@ -274,10 +353,10 @@ static bool sizes_fit(struct writer *w)
     return false;
 }
 
-/* One args struct serves all variants of a graph, one plan each; a plan file may say otherwise. */
+/* One args struct serves all variants of a graph; a plan file may say otherwise. */
 static bool same_interface(const struct plan_variant *a, const struct plan_variant *b)
 {
-    if (b->steps.n != 1 || a->tensors.n != b->tensors.n || a->params.n != b->params.n) return false;
+    if (a->tensors.n != b->tensors.n || a->params.n != b->params.n) return false;
     for (size_t i = 0; i < a->tensors.n; i++)
         if (strcmp(a->tensors.at[i].name, b->tensors.at[i].name) != 0 ||
             a->tensors.at[i].role != b->tensors.at[i].role)
@@ -298,8 +377,7 @@ static bool interfaces_agree(struct writer *w)
         for (size_t k = 0; k < g->variants.n; k++)
             if (!same_interface(&g->variants.at[0], &g->variants.at[k])) {
                 diag(w->s, DIAG_plan, NO_SPAN,
-                     "variants of graph '%s' differ in tensors or parameters, or run several plans",
-                     g->name);
+                     "variants of graph '%s' differ in tensors or parameters", g->name);
                 return false;
             }
     }
@@ -334,6 +412,7 @@ bool emit_launcher(struct session *s, const struct plan *p, const struct emit_op
         buf_puts(c_file, "\n#endif\n\n");
     }
     put_runtime(&w, "run.c");
+    put_runtime(&w, "object.c");
     put_runtime(&w, "graph.c");
     put_runtime(&w, o->plan_file ? "plan_beside.c" : "plan_inside.c");
     buf_puts(c_file, "\n/* ---- tables ---------------------------------------------- */\n\n");

@@ -166,10 +166,8 @@ size_t emit_bytes(const struct plan_tensor *t)
 
 bool emit_is_read(const struct plan_variant *v, const struct plan_tensor *t)
 {
-    char field[64];
-    int n = snprintf(field, sizeof field, "{\"name\":\"%" PRId64 "\",\"dataType\"", t->uid);
     for (size_t i = 0; i < v->steps.n; i++)
-        if (memmem(v->steps.at[i].plan, v->steps.at[i].plan_bytes, field, (size_t)n)) return true;
+        if (plan_step_binds(&v->steps.at[i], t->uid)) return true;
     return false;
 }
 

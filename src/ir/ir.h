@@ -81,6 +81,7 @@ struct graph {
     values_vec values;
     values_vec inputs, scalars, outputs; /* in order of declaration */
     VEC(struct op *) ops;
+    int64_t free_uid; /* of a part of a graph: beyond the uids of all parts; 0: it is whole */
 };
 
 /* What a compilation yields: every variant of every chosen graph. */

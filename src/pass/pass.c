@@ -1,18 +1,10 @@
-/* Runs the passes in order on a copy of the graph, and holds what several of them need.
- *
- * Invariant: after each pass ops are in topological order, no dead op or unread temporary is left,
- * values are numbered as they stand, interface uids are those of the graph that came in. */
+/* What several passes need: names, places for complaints, axes, components. */
 #include "pass/passes.h"
 
-#include <assert.h>
 #include <inttypes.h>
 
-const struct pass passes[] = {
-    {"simplify", pass_simplify},
-    {"partition", pass_partition},
-    {"redescribe", pass_redescribe},
-};
-const size_t n_passes = COUNT_OF(passes);
+const char *const pass_stages[] = {"simplify", "partition", "redescribe"};
+const size_t n_pass_stages = COUNT_OF(pass_stages);
 
 const char *pass_dims_text(struct arena *a, int rank, const int64_t *dim)
 {
@@ -32,21 +24,6 @@ struct op *pass_op_at(const struct component *c, const struct value *v)
         }
     }
     return v->producer ? v->producer : c->ops.at[0];
-}
-
-struct graph *pass_run(struct session *s, const struct graph *g, const char *last)
-{
-    struct graph *copy = ir_clone(s->arena, g);
-    for (size_t k = 0; k < n_passes; k++) {
-        if (!passes[k].run(s, copy)) return NULL;
-        ir_sort(s->arena, copy);
-        ir_number(copy);
-        const char *wrong = ir_verify(s->arena, copy);
-        if (wrong) fprintf(stderr, "after %s: %s\n", passes[k].name, wrong);
-        assert(!wrong);
-        if (last && strcmp(last, passes[k].name) == 0) break;
-    }
-    return copy;
 }
 
 const struct op *pass_index_along(const struct component *c, int axis)

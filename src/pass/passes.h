@@ -7,7 +7,8 @@
 /* views.c: views of inputs become the inputs under other dims; false with a diagnostic where one is none. */
 bool fold_views(struct session *s, struct graph *g);
 bool pass_simplify(struct session *s, struct graph *g);
-bool pass_partition(struct session *s, struct graph *g);
+/* Whether one kernel can hold the graph. */
+bool pass_one_kernel(struct arena *a, const struct graph *g);
 bool pass_redescribe(struct session *s, struct graph *g);
 
 /* Which region each op is in (by op index; below 0: of rank 0, in every region that reads it), and

@@ -1,8 +1,10 @@
-/* regions: the graph as one graph a kernel, and the passes over each.
+/* regions: the passes, and the graph as one graph a kernel.
  *
  * Invariant: a value has the same uid in every region that mentions it. What a region makes for a
  * later one is its output, what it takes from an earlier one its input; an output of the whole
- * graph that is read later is read from the output's own memory, rounded as it was stored. */
+ * graph that is read later is read from the output's own memory, rounded as it was stored. After
+ * each pass ops are in topological order, no dead op or unread temporary is left, values are
+ * numbered as they stand, interface uids are those of the graph that came in. */
 #include "pass/passes.h"
 
 #include <assert.h>
@@ -66,71 +68,60 @@ static struct graph *extract(struct arena *a, const struct graph *g, const int *
     return part;
 }
 
-/* Uids for what a pass added, beyond all that the regions share. */
-static void number_new(struct graph *part, int64_t next)
+/* Sorted and numbered again after a pass. `next`: the first uid for what a pass added, beyond all
+ * that the regions share; 0: the graph is whole, and numbered as one. */
+static void settle(struct session *s, struct graph *g, const char *after, int64_t next)
 {
-    for (size_t k = 0; k < part->values.n; k++)
-        if (part->values.at[k]->uid == 0) part->values.at[k]->uid = next++;
+    ir_sort(s->arena, g);
+    if (next == 0) ir_number(g);
+    for (size_t k = 0; k < g->values.n; k++)
+        if (g->values.at[k]->uid == 0) g->values.at[k]->uid = next++;
+    const char *wrong = ir_verify(s->arena, g);
+    if (wrong) fprintf(stderr, "after %s: %s\n", after, wrong);
+    assert(!wrong);
 }
 
-/* The passes from the cut on, up to `last`. */
-static bool finish(struct session *s, struct graph *part, const char *last, int64_t next)
+/* Cuts the simplified graph; *next: the first uid that no region has. */
+static bool cut(struct session *s, struct graph *whole, graphs_vec *out, int64_t *next)
 {
-    bool on = false;
-    for (size_t k = 0; k < n_passes; k++) {
-        on |= passes[k].run == pass_partition;
-        if (on) {
-            if (!passes[k].run(s, part)) return false;
-            ir_sort(s->arena, part);
-            number_new(part, next);
-            const char *wrong = ir_verify(s->arena, part);
-            if (wrong) fprintf(stderr, "after %s: %s\n", passes[k].name, wrong);
-            assert(!wrong);
-        }
-        if (last && strcmp(last, passes[k].name) == 0) break;
+    int *region;
+    size_t n;
+    if (!pass_assign_regions(s, whole, &region, &n)) return false;
+    if (n > MAX_REGIONS) {
+        diag(s, DIAG_too_large, whole->span,
+             "graph '%s' is cut into %zu kernels; at most %d can follow each other", whole->name, n,
+             MAX_REGIONS);
+        return false;
+    }
+    store_crossing(whole, region);
+    *next = 1;
+    for (size_t k = 0; k < whole->values.n; k++)
+        if (whole->values.at[k]->uid >= *next) *next = whole->values.at[k]->uid + 1;
+    for (size_t r = 0; r < n; r++) {
+        struct graph *part = extract(s->arena, whole, region, (int)r);
+        part->free_uid = *next;
+        settle(s, part, "partition", *next);
+        if (!pass_one_kernel(s->arena, part)) fprintf(stderr, "region %zu is no kernel\n", r);
+        assert(pass_one_kernel(s->arena, part));
+        vec_push(s->arena, out, part);
     }
     return true;
 }
 
-/* Asked without a word: what one kernel holds is not cut. */
-static bool one_kernel(const struct graph *g)
-{
-    struct session *quiet = session_new();
-    struct graph *copy = ir_clone(quiet->arena, g);
-    bool one = pass_partition(quiet, copy);
-    session_free(quiet);
-    return one;
-}
-
 bool pass_regions(struct session *s, const struct graph *g, const char *last, graphs_vec *out)
 {
-    struct graph *whole = pass_run(s, g, passes[0].name);
-    if (!whole) return false;
-    bool cut = !last || strcmp(last, passes[0].name) != 0;
-    if (!cut || one_kernel(whole)) {
-        whole = pass_run(s, g, last);
-        if (whole) vec_push(s->arena, out, whole);
-        return whole != NULL;
-    }
-    int *region;
-    size_t n;
-    int64_t next = 1;
-    if (!pass_assign_regions(s, whole, &region, &n)) return false;
-    if (n > MAX_REGIONS) {
-        diag(s, DIAG_too_large, g->span,
-             "graph '%s' is cut into %zu kernels; at most %d can follow "
-             "each other",
-             g->name, n, MAX_REGIONS);
+    struct graph *whole = ir_clone(s->arena, g);
+    int64_t next = 0;
+    if (!pass_simplify(s, whole)) return false;
+    settle(s, whole, "simplify", 0);
+    if ((last && strcmp(last, "simplify") == 0) || pass_one_kernel(s->arena, whole))
+        vec_push(s->arena, out, whole);
+    else if (!cut(s, whole, out, &next))
         return false;
-    }
-    store_crossing(whole, region);
-    for (size_t k = 0; k < whole->values.n; k++)
-        if (whole->values.at[k]->uid >= next) next = whole->values.at[k]->uid + 1;
-    bool ok = true;
-    for (size_t r = 0; r < n; r++) {
-        struct graph *part = extract(s->arena, whole, region, (int)r);
-        ok = finish(s, part, last, next) && ok;
-        vec_push(s->arena, out, part);
+    bool ok = true, all = !last || strcmp(last, "redescribe") == 0;
+    for (size_t r = 0; all && r < out->n; r++) {
+        ok = pass_redescribe(s, out->at[r]) && ok;
+        if (ok) settle(s, out->at[r], "redescribe", next);
     }
     return ok;
 }

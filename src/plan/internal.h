@@ -7,7 +7,7 @@
 #include "plan/plan.h"
 
 #define PLAN_FORMAT 1
-enum { MAX_ENTRIES = 4096, MAX_GRAPHS = 256, MAX_IMPORTS = 256, MAX_VARIANTS = 64, MAX_TENSORS = 256, MAX_STEPS = 64 };
+enum { MAX_ENTRIES = 4096, MAX_GRAPHS = 256, MAX_IMPORTS = 256, MAX_VARIANTS = 64, MAX_TENSORS = 256, MAX_STEPS = 64, MAX_TEMPORARIES = 256 };
 #define MAX_PLAN_BYTES ((size_t)1 << 30)
 
 /* The archive's tail: the end-of-central-directory record and the comment, "fgplan1 " and 64
@@ -34,6 +34,11 @@ entries_vec plan_entries(struct arena *a, const struct plan *p);
  * check. */
 const char *archive_walk(struct arena *a, const char *bytes, size_t n, entries_vec *out);
 
+/* NULL when the variant's temporaries are sound: steps that exist, each made before it is read,
+ * no two that share memory while both are needed, no uid twice. Needs no step's text. */
+const char *temporaries_check(struct arena *a, const struct plan_variant *v);
+/* NULL when each step's JSON binds exactly the temporaries that it makes or reads. */
+const char *temporaries_bound(struct arena *a, const struct plan_variant *v);
 /* NULL when the step's JSON belongs to the plan: cuDNN's version, the engine and the device's
  * description are the manifest's, and the driver's digits lie where the step says. */
 const char *step_check(struct arena *a, const struct plan *p, const struct plan_step *step);

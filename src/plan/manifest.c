@@ -48,6 +48,15 @@ static json_t *write_tensor(const struct plan_tensor *t)
     return j;
 }
 
+static json_t *write_temporary(const struct plan_temporary *t)
+{
+    return json_pack("{s:s, s:I, s:s, s:o, s:o, s:I, s:I, s:I, s:o}", "name", t->name, "uid",
+                     (json_int_t)t->uid, "type", dtypes[t->type].name, "dims",
+                     numbers(t->rank, t->dim), "strides", numbers(t->rank, t->stride), "offset",
+                     (json_int_t)t->offset, "bytes", (json_int_t)plan_temporary_bytes(t), "made_by",
+                     (json_int_t)t->made_by, "read_by", numbers((int)t->read_by.n, t->read_by.at));
+}
+
 static json_t *write_step(const struct plan_step *s, const char *plan)
 {
     json_t *knobs = json_array(), *constants = json_array();
@@ -81,9 +90,12 @@ static json_t *write_variant(struct arena *a, const struct plan *p, const struct
         json_array_append_new(tensors, write_tensor(&v->tensors.at[i]));
     for (size_t i = 0; i < v->steps.n; i++)
         json_array_append_new(steps, write_step(&v->steps.at[i], plan_step_name(a, p, g, v, i)));
-    return json_pack("{s:s, s:o, s:b, s:o, s:o, s:s}", "name", v->name, "parameters", params,
-                     "reproducible", v->reproducible, "tensors", tensors, "steps", steps, "ir",
-                     plan_ir_name(a, g, v));
+    json_t *temporaries = v->temporaries.n ? json_array() : NULL; /* left out where there are none */
+    for (size_t i = 0; i < v->temporaries.n; i++)
+        json_array_append_new(temporaries, write_temporary(&v->temporaries.at[i]));
+    return json_pack("{s:s, s:o, s:b, s:o, s:o*, s:o, s:s}", "name", v->name, "parameters", params,
+                     "reproducible", v->reproducible, "tensors", tensors, "temporaries",
+                     temporaries, "steps", steps, "ir", plan_ir_name(a, g, v));
 }
 
 static json_t *manifest_write(struct arena *a, const struct plan *p)
@@ -260,15 +272,35 @@ static int read_dims(struct reader *r, const json_t *o, const char *key, int64_t
     return json_array_size(v) <= MAX_RANK ? (int)json_array_size(v) : 0;
 }
 
+static enum dtype element_type(struct reader *r, const json_t *o, const char *of)
+{
+    enum dtype t = dtype_find(text(r, o, "type", true));
+    if (t == DT_none || t == DT_tf32 || dtypes[t].bits < 8)
+        fault(r, "tensor '%s' has no element type of fg", of);
+    return t;
+}
+
+/* Dims and strides, whose size in bytes is a number of 63 bits. */
+static int read_layout(struct reader *r, const json_t *o, const char *of, enum dtype type,
+                       int64_t dim[MAX_RANK], int64_t stride[MAX_RANK])
+{
+    int64_t count, extent = 0, bytes;
+    int rank = read_dims(r, o, "dims", 1, dim);
+    if (read_dims(r, o, "strides", 0, stride) != rank || rank == 0)
+        fault(r, "tensor '%s' has dims without strides", of);
+    if (r->why || !dims_count(rank, dim, &count) || !dims_extent(rank, dim, stride, &extent) ||
+        !i64_mul(extent, dtypes[type].bits / 8, &bytes))
+        fault(r, "tensor '%s' is larger than 63 bits can address", of);
+    return rank;
+}
+
 static struct plan_tensor read_tensor(struct reader *r, const json_t *o)
 {
     struct plan_tensor t = {.name = name(r, o),
                             .doc = text(r, o, "doc", false),
                             .uid = integer(r, o, "uid", 1, INT64_MAX)};
     const char *role = text(r, o, "role", true);
-    t.type = dtype_find(text(r, o, "type", true));
-    if (t.type == DT_none || t.type == DT_tf32 || dtypes[t.type].bits < 8)
-        fault(r, "tensor '%s' has no element type of fg", t.name);
+    t.type = element_type(r, o, t.name);
     bool known = false;
     for (int i = 0; i < 3; i++)
         if (strcmp(role, roles[i]) == 0) {
@@ -284,16 +316,29 @@ static struct plan_tensor read_tensor(struct reader *r, const json_t *o)
         if (def) t.def = real_value(r, def, "default");
         return t;
     }
-    int64_t count, extent = 0, bytes;
-    t.rank = read_dims(r, o, "dims", 1, t.dim);
-    if (read_dims(r, o, "strides", 0, t.stride) != t.rank || t.rank == 0)
-        fault(r, "tensor '%s' has dims without strides", t.name);
     t.align = integer(r, o, "align", 1, 1 << 20);
     if (t.align & (t.align - 1)) fault(r, "tensor '%s': an alignment is a power of two", t.name);
-    if (r->why || !dims_count(t.rank, t.dim, &count) ||
-        !dims_extent(t.rank, t.dim, t.stride, &extent) ||
-        !i64_mul(extent, dtypes[t.type].bits / 8, &bytes))
-        fault(r, "tensor '%s' is larger than 63 bits can address", t.name);
+    t.rank = read_layout(r, o, t.name, t.type, t.dim, t.stride);
+    return t;
+}
+
+/* Its name may be empty: not everything that crosses a cut has one in the source. */
+static struct plan_temporary read_temporary(struct reader *r, const json_t *o)
+{
+    struct plan_temporary t = {.name = text(r, o, "name", true),
+                               .uid = integer(r, o, "uid", 1, INT64_MAX),
+                               .type = element_type(r, o, "a temporary"),
+                               .offset = integer(r, o, "offset", 0, INT64_MAX),
+                               .made_by = integer(r, o, "made_by", 0, MAX_STEPS - 1)};
+    if (*t.name) name(r, o);
+    t.rank = read_layout(r, o, "a temporary", t.type, t.dim, t.stride);
+    size_t i;
+    json_t *j;
+    json_array_foreach((json_t *)list(r, o, "read_by", MAX_STEPS), i, j)
+    {
+        if (!json_is_integer(j)) fault(r, "'read_by' holds what is no step");
+        vec_push(r->a, &t.read_by, (int64_t)json_integer_value(j));
+    }
     return t;
 }
 
@@ -387,8 +432,13 @@ static struct plan_variant read_variant(struct reader *r, const json_t *o)
         vec_push(r->a, &v.tensors, read_tensor(r, j));
     json_array_foreach((json_t *)list(r, o, "steps", MAX_STEPS), i, j)
         vec_push(r->a, &v.steps, read_step(r, j));
+    if (json_object_get(o, "temporaries"))
+        json_array_foreach((json_t *)list(r, o, "temporaries", MAX_TEMPORARIES), i, j)
+            vec_push(r->a, &v.temporaries, read_temporary(r, j));
     if (v.steps.n == 0) fault(r, "variant '%s' has no step", v.name);
     check_tensors(r, &v);
+    const char *why = r->why ? NULL : temporaries_check(r->a, &v);
+    if (why) fault(r, "%s", why);
     return v;
 }
 

@@ -36,11 +36,22 @@ struct plan_step {
     size_t driver_at; /* offset and length of the driver version's digits in `plan` */
     size_t driver_len;
 };
+struct plan_temporary { /* what one step makes and later ones read; it lies in the workspace */
+    const char *name;     /* "" for what has none in the source */
+    int64_t uid;
+    enum dtype type;
+    int rank;
+    int64_t dim[MAX_RANK], stride[MAX_RANK];
+    int64_t offset; /* bytes from the workspace's beginning, a multiple of 256 */
+    int64_t made_by;
+    VEC(int64_t) read_by; /* steps, ascending, all behind made_by */
+};
 struct plan_variant {
     const char *name; /* "" or "S=512" */
     VEC(struct graph_param) params;
     VEC(struct plan_tensor) tensors; /* inputs, scalars, outputs, in order */
-    VEC(struct plan_step) steps;
+    VEC(struct plan_temporary) temporaries; /* none where there is one step */
+    VEC(struct plan_step) steps;            /* run in this order */
     const char *ir; /* printed IR */
     bool reproducible;
 };
@@ -86,6 +97,15 @@ void plan_show_json(const struct plan *p, struct buf *out);
 /* Compares cuDNN's own print of the operation graph, inside the plan's JSON, with what was asked
  * for. What differs goes to why. */
 bool plan_matches(const char *plan, size_t n, const struct desc_graph *g, struct buf *why);
+
+/* From its first element to the end of its last; sizes were checked. */
+int64_t plan_temporary_bytes(const struct plan_temporary *t);
+/* Bytes of workspace for running the variant: the temporaries, and behind them, from *steps_at
+ * (NULL: not wanted), what the hungriest step needs. Both are multiples of 256 where there are
+ * temporaries. */
+int64_t plan_workspace(const struct plan_variant *v, int64_t *steps_at);
+/* Whether cuDNN's print of the step's graph has a tensor of that uid. */
+bool plan_step_binds(const struct plan_step *step, int64_t uid);
 
 enum plan_fit { PLAN_RUNS, PLAN_REBUILD_ADVISED, PLAN_REFUSED };
 /* Compares the fields that cuDNN compares when it loads (list in show.c), cuDNN's version, which

@@ -143,6 +143,9 @@ bool plan_decode(struct session *s, struct arena *a, const char *name, const cha
         for (size_t k = 0; !why && k < out->graphs.at[i].variants.n; k++)
             for (size_t t = 0; !why && t < out->graphs.at[i].variants.at[k].steps.n; t++)
                 why = step_check(a, out, &out->graphs.at[i].variants.at[k].steps.at[t]);
+    for (size_t i = 0; !why && i < out->graphs.n; i++)
+        for (size_t k = 0; !why && k < out->graphs.at[i].variants.n; k++)
+            why = temporaries_bound(a, &out->graphs.at[i].variants.at[k]);
     if (!why) why = check_canonical(s, a, bytes, n, out);
     if (!why) return true;
     char *printable = arena_strdup(a, why); /* it may quote the file */

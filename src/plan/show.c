@@ -77,6 +77,36 @@ static void show_step(const struct plan_step *s, size_t i, struct buf *out)
     show_words("behavior notes", &s->behavior, out);
 }
 
+static void show_temporary(const struct plan_temporary *t, struct buf *out)
+{
+    buf_printf(out, "    between %s : %s[", *t->name ? t->name : "steps", dtypes[t->type].name);
+    put_list(out, t->rank, t->dim);
+    buf_puts(out, "] strides(");
+    put_list(out, t->rank, t->stride);
+    buf_printf(out, ")  uid %" PRId64 ": %" PRId64 " bytes at %" PRId64 ", made by step %" PRId64
+                    ", read by ",
+               t->uid, plan_temporary_bytes(t), t->offset, t->made_by);
+    put_list(out, (int)t->read_by.n, t->read_by.at);
+    buf_puts(out, "\n");
+}
+
+/* Which tensors of the interface a step binds: with the temporaries, what crosses the cut. */
+static void show_bound(const struct plan_variant *v, const struct plan_step *s, struct buf *out)
+{
+    buf_puts(out, "      binds:");
+    for (size_t i = 0; i < v->tensors.n; i++)
+        if (plan_step_binds(s, v->tensors.at[i].uid)) buf_printf(out, " %s", v->tensors.at[i].name);
+    for (size_t i = 0; i < v->temporaries.n; i++)
+        if (plan_step_binds(s, v->temporaries.at[i].uid)) {
+            const struct plan_temporary *t = &v->temporaries.at[i];
+            if (*t->name)
+                buf_printf(out, " %s", t->name);
+            else
+                buf_printf(out, " uid %" PRId64, t->uid);
+        }
+    buf_puts(out, "\n");
+}
+
 void plan_show(const struct plan *p, struct buf *out)
 {
     buf_printf(out, "made by fgc %s with cuDNN ", p->fgc_version);
@@ -97,7 +127,14 @@ void plan_show(const struct plan *p, struct buf *out)
             if (*v->name) buf_printf(out, "  variant %s\n", v->name);
             show_params(v, out);
             for (size_t t = 0; t < v->tensors.n; t++) show_tensor(&v->tensors.at[t], out);
-            for (size_t t = 0; t < v->steps.n; t++) show_step(&v->steps.at[t], t, out);
+            for (size_t t = 0; t < v->temporaries.n; t++)
+                show_temporary(&v->temporaries.at[t], out);
+            for (size_t t = 0; t < v->steps.n; t++) {
+                show_step(&v->steps.at[t], t, out);
+                if (v->steps.n > 1) show_bound(v, &v->steps.at[t], out);
+            }
+            if (v->steps.n > 1)
+                buf_printf(out, "    workspace: %" PRId64 " bytes\n", plan_workspace(v, NULL));
             buf_puts(out,
                      v->reproducible
                          ? "    reproducible: the same inputs and versions give these bytes\n"

@@ -1,7 +1,7 @@
 /* ---- CUDA graphs --------------------------------------------------------------------------- */
 
 /* Records a run on a stream of its own, so that the caller's is not disturbed. */
-static int fgc_capture(struct fgc_object *m, cudnnHandle_t handle, cudnnBackendDescriptor_t pack,
+static int fgc_capture(struct fgc_object *m, cudnnHandle_t handle, cudnnBackendDescriptor_t *packs,
                        cudaGraph_t *graph)
 {
     cudaStream_t stream = NULL, before = NULL;
@@ -18,9 +18,8 @@ static int fgc_capture(struct fgc_object *m, cudnnHandle_t handle, cudnnBackendD
     if (status == FGC_OK) {
         cudaGraph_t made = NULL;
         cudaError_t e;
-        st = cudnnBackendExecute(handle, m->plan, pack);
+        status = fgc_execute(m, handle, packs, "the run cannot be captured");
         e = cudaStreamEndCapture(stream, &made);
-        status = fgc_cudnn(m, st, "the run cannot be captured");
         if (status == FGC_OK) status = fgc_cuda(m, e, "the run cannot be captured");
         if (status == FGC_OK)
             *graph = made;
@@ -40,13 +39,14 @@ static int fgc_capture(struct fgc_object *m, cudnnHandle_t handle, cudnnBackendD
 static int fgc_fill_graph(struct fgc_object *m, cudnnHandle_t handle, const void *args,
                           void *workspace, cudaGraph_t *graph)
 {
-    cudnnBackendDescriptor_t pack = NULL;
-    int status = fgc_pack(m, args, workspace, &pack);
+    cudnnBackendDescriptor_t *packs = NULL;
+    int status = fgc_pack(m, args, workspace, &packs);
     if (status != FGC_OK) return status;
-    if (!m->variant->native_graph) return fgc_capture(m, handle, pack, graph);
+    if (m->variant->n_steps > 1 || !m->variant->steps[0].native_graph)
+        return fgc_capture(m, handle, packs, graph); /* it also orders the steps */
     status = fgc_cuda(m, cudaGraphCreate(graph, 0), "a CUDA graph cannot be made");
     if (status == FGC_OK)
-        status = fgc_cudnn(m, cudnnBackendPopulateCudaGraph(handle, m->plan, pack, *graph),
+        status = fgc_cudnn(m, cudnnBackendPopulateCudaGraph(handle, m->plans[0], packs[0], *graph),
                            "cuDNN does not fill the CUDA graph");
     return status;
 }

@@ -361,11 +361,11 @@ static void fgc_print_nodes(struct fgc_object *m, cudnnHandle_t handle, const vo
 {
     cudaGraph_t graph = NULL;
     cudaGraphNode_t nodes[256];
-    cudnnBackendDescriptor_t pack = NULL;
+    cudnnBackendDescriptor_t *packs = NULL;
     size_t n = 256, i;
     int kernels = 0, memsets = 0, copies = 0, others = 0;
-    fgc_ok(m, fgc_pack(m, args, workspace, &pack), "capture");
-    fgc_ok(m, fgc_capture(m, handle, pack, &graph), "capture");
+    fgc_ok(m, fgc_pack(m, args, workspace, &packs), "capture");
+    fgc_ok(m, fgc_capture(m, handle, packs, &graph), "capture");
     fgc_cu(cudaGraphGetNodes(graph, nodes, &n), "nodes");
     for (i = 0; i < n; i++) {
         enum cudaGraphNodeType type = cudaGraphNodeTypeEmpty;

@@ -54,24 +54,23 @@ static void fgc_sha256(const unsigned char *p, size_t n, char out[65])
     for (i = 0; i < 8; i++) snprintf(out + 8 * i, 9, "%08lx", (unsigned long)h[i]);
 }
 
-static unsigned char *fgc_plan_from_file(struct fgc_object *m)
+static unsigned char *fgc_plan_from_file(struct fgc_object *m, const struct fgc_step *s)
 {
-    const struct fgc_variant *v = m->variant;
-    unsigned char *bytes = (unsigned char *)malloc(v->plan_bytes + 1);
+    unsigned char *bytes = (unsigned char *)malloc(s->plan_bytes + 1);
     FILE *f = fopen(m->family->plan_file, "rb");
     char digest[65];
     size_t got = 0;
-    if (f && bytes && fseek(f, (long)v->plan_at, SEEK_SET) == 0)
-        got = fread(bytes, 1, v->plan_bytes, f);
+    if (f && bytes && fseek(f, (long)s->plan_at, SEEK_SET) == 0)
+        got = fread(bytes, 1, s->plan_bytes, f);
     if (f) fclose(f);
-    if (!f || !bytes || got != v->plan_bytes) {
+    if (!f || !bytes || got != s->plan_bytes) {
         fgc_fail(m, FGC_ERROR_PLAN, "the plan file '%s' %s", m->family->plan_file,
                  f ? "is too short" : "cannot be opened");
         free(bytes);
         return NULL;
     }
-    fgc_sha256(bytes, v->plan_bytes, digest);
-    if (strcmp(digest, v->plan_sha256) != 0) {
+    fgc_sha256(bytes, s->plan_bytes, digest);
+    if (strcmp(digest, s->plan_sha256) != 0) {
         fgc_fail(m, FGC_ERROR_PLAN, "the plan file '%s' is not the one this program was made for",
                  m->family->plan_file);
         free(bytes);

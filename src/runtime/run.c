@@ -44,23 +44,32 @@ struct fgc_tensor {
     size_t field;  /* offset in the graph's args */
     double def;    /* scalars */
 };
-struct fgc_constant {
-    int64_t uid;
-    unsigned char value[8];
+enum fgc_source { FGC_TENSOR, FGC_CONSTANT, FGC_TEMPORARY };
+struct fgc_operand { /* what a step's uid is bound to */
+    enum fgc_source source;
+    size_t at; /* its row of tensors or constants, or its offset in the workspace */
+};
+struct fgc_step { /* one of cuDNN's plans */
+    const int64_t *uids;
+    const struct fgc_operand *operands; /* one a uid */
+    size_t n_operands;
+    const unsigned char *plan; /* NULL: in a file beside the program */
+    size_t plan_bytes, plan_at;
+    const char *plan_sha256;
+    size_t driver_at, driver_len; /* digits of the driver's version in the plan */
+    int64_t workspace;            /* its own, behind the temporaries */
+    int native_graph;             /* the engine can fill a CUDA graph itself */
 };
 struct fgc_variant {
     const char *name;
     const int64_t *params; /* values of the parameters that choose the variant */
     const struct fgc_tensor *tensors;
     size_t n_tensors;
-    const struct fgc_constant *constants;
+    const unsigned char (*constants)[8]; /* host values, as cuDNN reads them */
     size_t n_constants;
-    const unsigned char *plan; /* NULL: in a file beside the program */
-    size_t plan_bytes, plan_at;
-    const char *plan_sha256;
-    size_t driver_at, driver_len; /* digits of the driver's version in the plan */
-    int64_t workspace;
-    int native_graph; /* the engine can fill a CUDA graph itself */
+    const struct fgc_step *steps; /* run in this order */
+    size_t n_steps;
+    size_t temporaries; /* bytes at the workspace's beginning that steps hand on in */
 };
 struct fgc_device {
     int sm, multiprocessors, shared_optin, shared_reserved, regs_per_block, threads_per_mp;
@@ -80,19 +89,22 @@ struct fgc_family { /* one graph */
 };
 
 struct fgc_slot {
-    cudnnBackendDescriptor_t pack; /* NULL: empty */
+    cudnnBackendDescriptor_t *packs; /* one a step */
+    void **pointers;                 /* one a tensor, those that the packs are of */
     const void *workspace;
-    unsigned long used;
+    unsigned long used; /* 0: empty */
 };
 struct fgc_object {
     const struct fgc_family *family;
     const struct fgc_variant *variant;
-    cudnnBackendDescriptor_t plan;
+    cudnnBackendDescriptor_t *plans; /* one a step */
+    int loaded;                      /* all of them are there */
     size_t workspace;
-    size_t n_bound;               /* tensors that are read, then constants */
-    int64_t *uids;                /* n_bound */
-    void **pointers;              /* FGC_SLOTS rows of n_bound */
-    unsigned char (*values)[8]; /* n_bound, for scalars and constants; its address never changes */
+    cudnnBackendDescriptor_t *packs; /* FGC_SLOTS rows, one a step */
+    void **pointers;                 /* FGC_SLOTS rows, one a tensor; then one a step's operand */
+    /* One a tensor, for the scalars, then the constants. Its address never changes: cuDNN reads
+     * it when it launches. */
+    unsigned char (*values)[8];
     struct fgc_slot slot[FGC_SLOTS];
     unsigned long clock;
     char error[512];
@@ -249,55 +261,94 @@ static int fgc_check_pointers(struct fgc_object *m, const unsigned char *args,
     return FGC_OK;
 }
 
-static int fgc_make_pack(struct fgc_object *m, struct fgc_slot *s, void **pointers, void *workspace)
+/* The variant pack of one step, for the slot's pointers. */
+static int fgc_make_pack(struct fgc_object *m, const struct fgc_slot *slot, size_t step,
+                         void *workspace, cudnnBackendDescriptor_t *out)
 {
+    const struct fgc_variant *v = m->variant;
+    const struct fgc_step *s = &v->steps[step];
+    void **bound = m->pointers + FGC_SLOTS * v->n_tensors;
+    void *own = workspace ? (char *)workspace + v->temporaries : NULL;
     cudnnBackendDescriptor_t pack = NULL;
     cudnnStatus_t st = cudnnBackendCreateDescriptor(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &pack);
+    size_t i;
+    for (i = 0; i < s->n_operands; i++) {
+        const struct fgc_operand *o = &s->operands[i];
+        if (o->source == FGC_TEMPORARY)
+            bound[i] = (char *)workspace + o->at;
+        else if (o->source == FGC_CONSTANT)
+            bound[i] = m->values[v->n_tensors + o->at];
+        else
+            bound[i] = slot->pointers[o->at];
+    }
     if (st == CUDNN_STATUS_SUCCESS)
         st = cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64,
-                                      (int64_t)m->n_bound, m->uids);
+                                      (int64_t)s->n_operands, s->uids);
     if (st == CUDNN_STATUS_SUCCESS)
         st = cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS,
-                                      CUDNN_TYPE_VOID_PTR, (int64_t)m->n_bound, pointers);
+                                      CUDNN_TYPE_VOID_PTR, (int64_t)s->n_operands, bound);
     if (st == CUDNN_STATUS_SUCCESS)
         st = cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR,
-                                      1, &workspace);
+                                      1, &own);
     if (st == CUDNN_STATUS_SUCCESS) st = cudnnBackendFinalize(pack);
     if (st != CUDNN_STATUS_SUCCESS) {
         int status = fgc_cudnn(m, st, "a variant pack cannot be made");
         if (pack) cudnnBackendDestroyDescriptor(pack);
         return status;
     }
-    s->pack = pack;
-    s->workspace = workspace;
+    *out = pack;
     return FGC_OK;
 }
 
 static int fgc_same_pointers(const struct fgc_variant *v, const unsigned char *args,
-                             void *const *row)
+                             void *const *pointers)
 {
     size_t i;
     for (i = 0; i < v->n_tensors; i++) {
         const struct fgc_tensor *t = &v->tensors[i];
-        if (!t->read) continue;
-        if (t->role != FGC_SCALAR && *row != fgc_pointer(t, args)) return 0;
-        row++;
+        if (t->read && t->role != FGC_SCALAR && pointers[i] != fgc_pointer(t, args)) return 0;
     }
     return 1;
 }
 
-/* The pack for these arguments: one of the last eight, or a new one in the place of the oldest.
- * Scalars are read by cuDNN when it launches, from storage that stays where it is. */
+static void fgc_empty_slot(struct fgc_object *m, struct fgc_slot *slot)
+{
+    size_t i;
+    for (i = 0; i < m->variant->n_steps; i++) {
+        if (slot->packs[i]) cudnnBackendDestroyDescriptor(slot->packs[i]);
+        slot->packs[i] = NULL;
+    }
+    slot->used = 0;
+}
+
+static int fgc_fill_slot(struct fgc_object *m, struct fgc_slot *slot, const unsigned char *args,
+                         void *workspace)
+{
+    const struct fgc_variant *v = m->variant;
+    int status = FGC_OK;
+    size_t i;
+    fgc_empty_slot(m, slot);
+    for (i = 0; i < v->n_tensors; i++)
+        slot->pointers[i] = v->tensors[i].role == FGC_SCALAR ? m->values[i]
+                                                             : fgc_pointer(&v->tensors[i], args);
+    for (i = 0; i < v->n_steps && status == FGC_OK; i++)
+        status = fgc_make_pack(m, slot, i, workspace, &slot->packs[i]);
+    slot->workspace = workspace;
+    if (status != FGC_OK) fgc_empty_slot(m, slot);
+    return status;
+}
+
+/* The packs for these arguments, one a step: of the last eight sets, or new ones in the place of
+ * the oldest. */
 static int fgc_pack(struct fgc_object *m, const void *args, void *workspace,
-                    cudnnBackendDescriptor_t *pack)
+                    cudnnBackendDescriptor_t **packs)
 {
     const struct fgc_variant *v = m->variant;
     const unsigned char *bytes = (const unsigned char *)args;
     struct fgc_slot *oldest = &m->slot[0];
-    size_t size, i, k, s;
-    void **row;
+    size_t size, i, s;
     int status;
-    if (!m->plan)
+    if (!m->loaded)
         return fgc_fail(m, FGC_ERROR_ARGUMENT, "the object has no plan; its creation failed");
     if (!args) return fgc_fail(m, FGC_ERROR_ARGUMENT, "args is NULL");
     memcpy(&size, bytes, sizeof size);
@@ -306,248 +357,45 @@ static int fgc_pack(struct fgc_object *m, const void *args, void *workspace,
             m, FGC_ERROR_ARGUMENT,
             "args.size is %lu, not %lu: they were not initialised, or by another header",
             (unsigned long)size, (unsigned long)m->family->args_bytes);
-    for (i = k = 0; i < v->n_tensors; k += v->tensors[i++].read != 0)
+    for (i = 0; i < v->n_tensors; i++)
         if (v->tensors[i].role == FGC_SCALAR && v->tensors[i].read)
-            fgc_scalar(&v->tensors[i], bytes, m->values[k]);
+            fgc_scalar(&v->tensors[i], bytes, m->values[i]);
     for (s = 0; s < FGC_SLOTS; s++) {
         struct fgc_slot *slot = &m->slot[s];
-        if (slot->pack && slot->workspace == workspace &&
-            fgc_same_pointers(v, bytes, m->pointers + s * m->n_bound)) {
+        if (slot->used && slot->workspace == workspace &&
+            fgc_same_pointers(v, bytes, slot->pointers)) {
             slot->used = ++m->clock;
-            *pack = slot->pack;
+            *packs = slot->packs;
             return FGC_OK;
         }
         if (slot->used < oldest->used) oldest = slot;
     }
     status = fgc_check_pointers(m, bytes, workspace);
-    if (status != FGC_OK) return status;
-    if (oldest->pack) cudnnBackendDestroyDescriptor(oldest->pack);
-    oldest->pack = NULL;
-    row = m->pointers + (size_t)(oldest - m->slot) * m->n_bound;
-    for (k = 0; k < m->n_bound; k++) row[k] = m->values[k];
-    for (i = k = 0; i < v->n_tensors; k += v->tensors[i++].read != 0)
-        if (v->tensors[i].role != FGC_SCALAR && v->tensors[i].read)
-            row[k] = fgc_pointer(&v->tensors[i], bytes);
-    status = fgc_make_pack(m, oldest, row, workspace);
+    if (status == FGC_OK) status = fgc_fill_slot(m, oldest, bytes, workspace);
     if (status != FGC_OK) return status;
     oldest->used = ++m->clock;
-    *pack = oldest->pack;
+    *packs = oldest->packs;
     return FGC_OK;
 }
 
-/* ---- making and ending an object ------------------------------------------------------------ */
-
-static int fgc_check_field(struct fgc_object *m, const char *what, int found, int needed)
-{
-    if (found == needed) return FGC_OK;
-    return fgc_fail(m, FGC_ERROR_DEVICE, "%s is %d on this GPU; the plan was made for %d", what,
-                    found, needed);
-}
-
-/* What cuDNN compares when it loads a plan, said in words before it refuses without any. */
-static int fgc_check_device(struct fgc_object *m)
-{
-    static const struct {
-        enum cudaDeviceAttr attr;
-        const char *name;
-    } fields[] = {
-        {cudaDevAttrMultiProcessorCount, "the number of multiprocessors"},
-        {cudaDevAttrMaxSharedMemoryPerBlockOptin, "shared memory a block (opt-in, bytes)"},
-        {cudaDevAttrReservedSharedMemoryPerBlock, "reserved shared memory a block (bytes)"},
-        {cudaDevAttrMaxRegistersPerBlock, "registers a block"},
-        {cudaDevAttrMaxThreadsPerMultiProcessor, "threads a multiprocessor"},
-        {cudaDevAttrMaxGridDimX, "the largest grid in x"},
-        {cudaDevAttrMaxGridDimY, "the largest grid in y"},
-        {cudaDevAttrMaxGridDimZ, "the largest grid in z"},
-    };
-    const struct fgc_device *d = &m->family->device;
-    int needed[8], device = 0, major = 0, minor = 0, driver = 0, status, i;
-    needed[0] = d->multiprocessors;
-    needed[1] = d->shared_optin;
-    needed[2] = d->shared_reserved;
-    needed[3] = d->regs_per_block;
-    needed[4] = d->threads_per_mp;
-    for (i = 0; i < 3; i++) needed[5 + i] = d->grid[i];
-    status = fgc_cuda(m, cudaGetDevice(&device), "there is no CUDA device");
-    if (status == FGC_OK)
-        status = fgc_cuda(m,
-                          cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
-                          "the device cannot be asked");
-    if (status == FGC_OK)
-        status = fgc_cuda(m,
-                          cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device),
-                          "the device cannot be asked");
-    if (status == FGC_OK)
-        status = fgc_check_field(m, "the compute capability (times 10)", 10 * major + minor, d->sm);
-    for (i = 0; i < 8 && status == FGC_OK; i++) {
-        int found = 0;
-        status = fgc_cuda(m, cudaDeviceGetAttribute(&found, fields[i].attr, device),
-                          "the device cannot be asked");
-        if (status == FGC_OK) status = fgc_check_field(m, fields[i].name, found, needed[i]);
-    }
-    if (status == FGC_OK)
-        status = fgc_cuda(m, cudaDriverGetVersion(&driver), "the driver cannot be asked");
-    if (status == FGC_OK && driver < m->family->cuda_version)
-        return fgc_fail(
-            m, FGC_ERROR_DEVICE,
-            "the driver supports CUDA %d.%d; the plan's kernels were compiled by CUDA %d.%d",
-            driver / 1000, driver % 1000 / 10, m->family->cuda_version / 1000,
-            m->family->cuda_version % 1000 / 10);
-    return status;
-}
-
-/* The plan's text with the running driver's version in it: cuDNN refuses any other, though the
- * kernels run on every newer driver. */
-static int fgc_plan_text(struct fgc_object *m, const unsigned char *plan, char **out, size_t *n)
-{
-    const struct fgc_variant *v = m->variant;
-    size_t behind = v->driver_at + v->driver_len;
-    char digits[16], *text;
-    int driver = 0, len;
-    int status = fgc_cuda(m, cudaDriverGetVersion(&driver), "the driver cannot be asked");
-    if (status != FGC_OK) return status;
-    len = snprintf(digits, sizeof digits, "%d", driver);
-    if (len <= 0 || !v->driver_len || behind > v->plan_bytes)
-        return fgc_fail(m, FGC_ERROR_PLAN, "the plan names no driver version");
-    text = (char *)malloc(v->plan_bytes + (size_t)len + 1);
-    if (!text) return fgc_fail(m, FGC_ERROR_MEMORY, "out of memory");
-    memcpy(text, plan, v->driver_at);
-    memcpy(text + v->driver_at, digits, (size_t)len);
-    memcpy(text + v->driver_at + (size_t)len, plan + behind, v->plan_bytes - behind);
-    *n = v->plan_bytes - v->driver_len + (size_t)len;
-    text[*n] = '\0';
-    *out = text;
-    return FGC_OK;
-}
-
-static unsigned char *fgc_plan_from_file(struct fgc_object *m);
-
-static int fgc_load(struct fgc_object *m, cudnnHandle_t handle)
-{
-    const struct fgc_variant *v = m->variant;
-    unsigned char *read = v->plan ? NULL : fgc_plan_from_file(m);
-    const unsigned char *plan = v->plan ? v->plan : read;
-    size_t n = 0;
-    int64_t got = 0, workspace = -1;
-    char *text = NULL;
-    cudnnStatus_t st;
-    int status;
-    if (!plan) return FGC_ERROR_PLAN;
-    status = fgc_plan_text(m, plan, &text, &n);
-    free(read);
-    if (status != FGC_OK) return status;
-    st = cudnnBackendCreateDescriptor(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, &m->plan);
-    if (st == CUDNN_STATUS_SUCCESS)
-        st = cudnnBackendSetAttribute(m->plan, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION,
-                                      CUDNN_TYPE_CHAR, (int64_t)n, text);
-    if (st == CUDNN_STATUS_SUCCESS)
-        st = cudnnBackendSetAttribute(m->plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE,
-                                      1, &handle);
-    if (st == CUDNN_STATUS_SUCCESS) st = cudnnBackendFinalize(m->plan);
-    free(text);
-    if (st == CUDNN_STATUS_SUCCESS)
-        st = cudnnBackendGetAttribute(m->plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
-                                      CUDNN_TYPE_INT64, 1, &got, &workspace);
-    if (st != CUDNN_STATUS_SUCCESS) {
-        status = fgc_cudnn(m, st, "cuDNN does not load the plan");
-        if (m->plan) cudnnBackendDestroyDescriptor(m->plan);
-        m->plan = NULL;
-        return status;
-    }
-    m->workspace = workspace > v->workspace ? (size_t)workspace : (size_t)v->workspace;
-    return FGC_OK;
-}
-
-static int fgc_bind(struct fgc_object *m)
-{
-    const struct fgc_variant *v = m->variant;
-    size_t i, k = 0;
-    m->n_bound = v->n_constants;
-    for (i = 0; i < v->n_tensors; i++) m->n_bound += v->tensors[i].read != 0;
-    m->uids = (int64_t *)calloc(m->n_bound + 1, sizeof *m->uids);
-    m->values = (unsigned char(*)[8])calloc(m->n_bound + 1, 8);
-    m->pointers = (void **)calloc((m->n_bound + 1) * FGC_SLOTS, sizeof *m->pointers);
-    if (!m->uids || !m->values || !m->pointers)
-        return fgc_fail(m, FGC_ERROR_MEMORY, "out of memory");
-    for (i = 0; i < v->n_tensors; i++)
-        if (v->tensors[i].read) m->uids[k++] = v->tensors[i].uid;
-    for (i = 0; i < v->n_constants; i++) {
-        m->uids[k] = v->constants[i].uid;
-        memcpy(m->values[k++], v->constants[i].value, 8);
-    }
-    return FGC_OK;
-}
-
-static void fgc_destroy(struct fgc_object *m)
+/* Launches every step on the handle's stream. */
+static int fgc_execute(struct fgc_object *m, cudnnHandle_t handle,
+                       cudnnBackendDescriptor_t *packs, const char *what)
 {
     size_t i;
-    if (!m) return;
-    for (i = 0; i < FGC_SLOTS; i++)
-        if (m->slot[i].pack) cudnnBackendDestroyDescriptor(m->slot[i].pack);
-    if (m->plan) cudnnBackendDestroyDescriptor(m->plan);
-    free(m->uids);
-    free(m->values);
-    free(m->pointers);
-    free(m);
-}
-
-static int fgc_no_variant(struct fgc_object *m, const int64_t *params)
-{
-    char text[256] = "";
-    size_t i, n = 0;
-    for (i = 0; i < m->family->n_params && n < sizeof text; i++) {
-        int len = snprintf(text + n, sizeof text - n, "%s%s=%lld", i ? ", " : "",
-                           m->family->param_names[i], (long long)params[i]);
-        if (len < 0) break;
-        n += (size_t)len;
+    for (i = 0; i < m->variant->n_steps; i++) {
+        cudnnStatus_t st = cudnnBackendExecute(handle, m->plans[i], packs[i]);
+        if (st != CUDNN_STATUS_SUCCESS) return fgc_cudnn(m, st, what);
     }
-    return fgc_fail(m, FGC_ERROR_VARIANT, "graph '%s' has no variant for %s", m->family->name,
-                    text);
-}
-
-/* The object is there even when this fails, to hold the message; NULL only without memory. */
-static int fgc_create(struct fgc_object **out, const struct fgc_family *family,
-                      cudnnHandle_t handle, const struct fgc_variant *variant,
-                      const int64_t *params)
-{
-    struct fgc_object *m = (struct fgc_object *)calloc(1, sizeof *m);
-    int status;
-    *out = m;
-    if (!m) return FGC_ERROR_MEMORY;
-    m->family = family;
-    m->variant = variant;
-    if (!variant) return fgc_no_variant(m, params);
-    if (!handle) return fgc_fail(m, FGC_ERROR_ARGUMENT, "the cuDNN handle is NULL");
-    if (cudnnGetVersion() != family->cudnn_version)
-        return fgc_fail(m, FGC_ERROR_VERSION,
-                        "cuDNN %lu is loaded; the plan was made by, and loads in, %lu only",
-                        (unsigned long)cudnnGetVersion(), (unsigned long)family->cudnn_version);
-    status = fgc_check_device(m);
-    if (status == FGC_OK) status = fgc_bind(m);
-    if (status == FGC_OK) status = fgc_load(m, handle);
-    return status;
-}
-
-static const struct fgc_variant *fgc_find_variant(const struct fgc_family *f, const int64_t *params)
-{
-    size_t i, k;
-    for (i = 0; i < f->n_variants; i++) {
-        for (k = 0; k < f->n_params; k++)
-            if (f->variants[i].params[k] != params[k]) break;
-        if (k == f->n_params) return &f->variants[i];
-    }
-    return NULL;
+    return FGC_OK;
 }
 
 static int fgc_run(struct fgc_object *m, cudnnHandle_t handle, const void *args, void *workspace)
 {
-    cudnnBackendDescriptor_t pack = NULL;
-    cudnnStatus_t st;
+    cudnnBackendDescriptor_t *packs = NULL;
     int status;
     if (!m) return FGC_ERROR_ARGUMENT;
     if (!handle) return fgc_fail(m, FGC_ERROR_ARGUMENT, "the cuDNN handle is NULL");
-    status = fgc_pack(m, args, workspace, &pack);
-    if (status != FGC_OK) return status;
-    st = cudnnBackendExecute(handle, m->plan, pack);
-    return st == CUDNN_STATUS_SUCCESS ? FGC_OK : fgc_cudnn(m, st, "the launch failed");
+    status = fgc_pack(m, args, workspace, &packs);
+    return status == FGC_OK ? fgc_execute(m, handle, packs, "the launch failed") : status;
 }

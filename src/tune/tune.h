@@ -89,6 +89,7 @@ struct tune_job {
     const char *file;
     const char *graph, *variant; /* variant: "" for none */
     int step;
+    const char *title; /* "step 1 of graph 'mlp' with S=512": for messages */
     const struct graph *ir;      /* as the language means it */
     const struct graph *lowered; /* after the passes */
     const struct desc_graph *desc;

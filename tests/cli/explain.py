@@ -34,8 +34,8 @@ def main():
         else:
             failed += 1
             print(f"FAIL {word}: exit status {got.returncode}\n{got.stdout}{got.stderr}")
-    got = explain("one-kernal")
-    if got.returncode == 2 and "did you mean 'one-kernel'" in got.stderr:
+    got = explain("broken-promis")
+    if got.returncode == 2 and "did you mean 'broken-promise'" in got.stderr:
         passed += 1
     else:
         failed += 1

@@ -81,7 +81,7 @@ def main():
             return r.returncode, r.stdout.strip(), r.stderr
 
         code, out, err = verify()
-        check(code == 0 and re.fullmatch(r"g: passed: largest error [\d.e-]+ of its bound, of every element", out), f"right: {code} {out}{err}")
+        check(code == 0 and re.fullmatch(r"graph 'g': passed: largest error [\d.e-]+ of its bound, of every element", out), f"right: {code} {out}{err}")
         # One wrong element of 16,896, away from edges: samples miss it for most places, the whole never does.
         missed = 0
         for place in (4711, 9001, 12345, 777):

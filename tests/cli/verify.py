@@ -42,7 +42,7 @@ def main():
             return 77
         device("time 100")
         code, out, err = run(FAKE, "verify", plan, FAKE_DEVICE=script)
-        check(code == 0 and out.count(": passed: ") == 4 and "attention S=4096: passed" in out, f"four variants: {code} {out}{err}")
+        check(code == 0 and out.count(": passed: ") == 4 and "graph 'attention' with S=4096: passed" in out, f"four variants: {code} {out}{err}")
         for line, word in (("wrong", "wrong"), ("mistrusted", "mistrusted"), ("crash check", "not run: the process ended"), ("hang load", "not run: no answer")):
             device(line)
             code, out, err = run(FAKE, "verify", plan, FAKE_DEVICE=script)
@@ -60,7 +60,15 @@ def main():
         os.remove(os.path.join(folder, "m.fg"))
         device("time 100")
         code, out, err = run(FAKE, "verify", plan, FAKE_DEVICE=script)
-        check(code == 0 and out.startswith("g: passed"), f"from the plan alone: {code} {out}{err}")
+        check(code == 0 and out.startswith("graph 'g': passed"), f"from the plan alone: {code} {out}{err}")
+        # Each kernel by itself.
+        with open(os.path.join(folder, "two.fg"), "w") as f:
+            f.write("fg 1\n\ngraph g() {\n    input  x, w : bf16[1, 16, 16]\n    output y    : bf16[1, 16, 16]\n\n"
+                    "    h : bf16 = matmul(x, w)\n    y = matmul(h, w)\n}\n")
+        code, _, err = run(FGC, "two.fg", "-q", "-o", plan, cwd=folder)
+        check(code == 0, f"two steps: {err}")
+        code, out, err = run(FAKE, "verify", plan, FAKE_DEVICE=script)
+        check(code == 0 and [line.split(":")[0] for line in out.splitlines()] == ["step 0 of graph 'g'", "step 1 of graph 'g'"], f"two steps: {code} {out}{err}")
         with open(plan, "r+b") as f:
             f.truncate(1000)
         code, out, err = run(FAKE, "verify", plan, FAKE_DEVICE=script)

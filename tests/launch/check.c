@@ -64,14 +64,16 @@ static void destroy(OBJECT *m)
 /* ---- what is asked of a run ---------------------------------------------------------------------
  */
 
-static void check_bound(const ARGS *args, void *workspace, const char *what)
+/* What the run looked at, of step k, has to be bound to. */
+static void check_step(const ARGS *args, void *workspace, int k, const char *what)
 {
-    int n = N_CONSTANTS;
+    int n = 0;
+    uint64_t step = (uint64_t)1 << k;
     for (int i = 0; i < N; i++) {
-        n += subject[i].read;
-        if (!subject[i].read) {
+        n += (subject[i].read & step) != 0;
+        if (!(subject[i].read & step)) {
             check(fake_pointer(subject[i].uid) == NULL,
-                  "%s: '%s' is bound, and the plan has it not", what, subject[i].name);
+                  "%s: '%s' is bound, and plan %d has it not", what, subject[i].name, k);
         } else if (subject[i].role == SCALAR) {
             double want = get_scalar(args, i), got = read_scalar(i);
             check(got == want, "%s: '%s' is %g, not %g", what, subject[i].name, got, want);
@@ -82,12 +84,29 @@ static void check_bound(const ARGS *args, void *workspace, const char *what)
     }
     for (int i = 0; i < N_CONSTANTS; i++) {
         unsigned char got[8] = {0};
+        if (constants[i].step != k) continue;
+        n++;
         fake_value(constants[i].uid, got, (size_t)constants[i].n);
         check(memcmp(got, constants[i].value, (size_t)constants[i].n) == 0,
               "%s: constant %d has another value", what, (int)constants[i].uid);
     }
+    for (int i = 0; i < N_TEMPORARIES; i++) {
+        if (!(temporaries[i].steps & step)) continue;
+        n++;
+        check(fake_pointer(temporaries[i].uid) == (char *)workspace + temporaries[i].offset,
+              "%s: temporary %d lies elsewhere", what, (int)temporaries[i].uid);
+    }
     check(fake_n_bound() == n, "%s: %d are bound, not %d", what, fake_n_bound(), n);
-    check(fake_workspace() == workspace, "%s: another workspace", what);
+    check(fake_workspace() == (workspace ? (char *)workspace + TEMPORARY_BYTES : NULL),
+          "%s: another workspace", what);
+}
+
+static void check_bound(const ARGS *args, void *workspace, const char *what)
+{
+    for (int k = 0; k < N_STEPS; k++) {
+        fake_look(N_STEPS - 1 - k);
+        check_step(args, workspace, k, what);
+    }
 }
 
 static void test_defaults(void)
@@ -106,34 +125,48 @@ static void test_defaults(void)
             check(get_pointer(&args, i) == NULL, "'%s' does not begin as NULL", subject[i].name);
 }
 
+/* The texts of the plans of the last run, one a step, for who knows what they should be. */
+static void keep_plans(const char *file)
+{
+    FILE *f = fopen(file, "wb");
+    for (int k = 0; f && k < N_STEPS; k++) {
+        size_t n;
+        fake_look(N_STEPS - 1 - k);
+        const char *text = fake_plan(&n);
+        if (fwrite(text, 1, n, f) != n) exit(2);
+    }
+    if (!f || fclose(f) != 0) exit(2);
+}
+
 static void test_run(const char *plan_file)
 {
     ARGS args = ARGS_DEFAULTS;
     OBJECT *m = create();
-    size_t n;
-    const char *text = fake_plan(&n);
-    FILE *f = fopen(plan_file, "wb");
-    if (!f || fwrite(text, 1, n, f) != n || fclose(f) != 0) exit(2);
+    size_t n, more;
+    void *w;
     check(WORKSPACE_BYTES(m) == NEEDED_WORKSPACE, "the workspace is %lu bytes",
           (unsigned long)WORKSPACE_BYTES(m));
     for (int k = 0; k < 3; k++) {
-        void *w = fill(&args, k);
+        w = fill(&args, k);
         int status = RUN(m, fake_handle(), &args, w);
         check(status == FGC_OK, "run: status %d: %s", status, ERROR_STRING(m));
         check_bound(&args, w, "run");
     }
-    check(fake.n_executed == 3, "%d runs, not 3", fake.n_executed);
+    check(fake.n_executed == 3 * N_STEPS, "%d runs, not 3", fake.n_executed / N_STEPS);
+    keep_plans(plan_file);
+    fake_plan(&n);
     destroy(m);
     fake.workspace = NEEDED_WORKSPACE + 4096; /* cuDNN's word counts, where it asks for more */
     m = create();
-    check(WORKSPACE_BYTES(m) == NEEDED_WORKSPACE + 4096,
+    check(WORKSPACE_BYTES(m) == NEEDED_WORKSPACE + 4096 + TEMPORARY_BYTES,
           "cuDNN asks for more workspace, %lu are told", (unsigned long)WORKSPACE_BYTES(m));
     destroy(m);
     fake.workspace = -1;
     fake.driver = 130010; /* a digit more than the plan has */
     m = create();
-    size_t more;
-    text = fake_plan(&more);
+    w = fill(&args, 0);
+    check(RUN(m, fake_handle(), &args, w) == FGC_OK, "run: %s", ERROR_STRING(m));
+    const char *text = fake_plan(&more);
     check(more == n + 1 && memmem(text, more, "\"driverVer\":130010,", 19),
           "a driver's six digits");
     fake.driver = 13000;
@@ -171,21 +204,22 @@ static void test_slots(void)
         void *w = fill(&args, order[k]);
         check(RUN(m, fake_handle(), &args, w) == FGC_OK, "run: %s", ERROR_STRING(m));
         check_bound(&args, w, "a kept set");
-        check(fake.n_packs - packs == made[k], "%d packs after run %d, not %d",
+        check(fake.n_packs - packs == N_STEPS * made[k], "%d packs after run %d, not %d a step",
               fake.n_packs - packs, (int)k, made[k]);
-        check(fake.n_live == 1 + (made[k] < 8 ? made[k] : 8), "%d descriptors live", fake.n_live);
+        check(fake.n_live == N_STEPS * (1 + (made[k] < 8 ? made[k] : 8)), "%d descriptors live",
+              fake.n_live);
     }
     char other[512];
     void *w = (void *)(((uintptr_t)other + 255) / 256 * 256);
     packs = fake.n_packs;
     fill(&args, 0);
-    check(RUN(m, fake_handle(), &args, w) == FGC_OK && fake.n_packs == packs + 1,
+    check(RUN(m, fake_handle(), &args, w) == FGC_OK && fake.n_packs == packs + N_STEPS,
           "the same pointers, another workspace: %s", ERROR_STRING(m));
     check_bound(&args, w, "another workspace");
     for (int k = 0; k < 27; k++) { /* nine in turn: each is new */
         packs = fake.n_packs;
         void *w = fill(&args, 20 + k % 9);
-        check(RUN(m, fake_handle(), &args, w) == FGC_OK && fake.n_packs == packs + 1,
+        check(RUN(m, fake_handle(), &args, w) == FGC_OK && fake.n_packs == packs + N_STEPS,
               "nine sets in turn");
         check_bound(&args, w, "nine sets in turn");
     }
@@ -374,7 +408,8 @@ static void test_graph(void)
     check(GRAPH_CREATE(&g, m, fake_handle(), &args, w) == FGC_OK && g, "graph: %s",
           ERROR_STRING(m));
     check_bound(&args, w, "graph");
-    check(fake.n_populated - native == NATIVE && fake.n_captured - captured == !NATIVE,
+    check(fake.n_populated - native == NATIVE &&
+              fake.n_captured - captured == (NATIVE ? 0 : N_STEPS),
           "native %d, captured %d", fake.n_populated - native, fake.n_captured - captured);
     check(fake_stream_of_handle() == stream, "the handle's stream is another");
     packs = fake.n_packs;
@@ -500,7 +535,6 @@ int main(int argc, char **argv)
     test_surroundings();
     test_graph();
     test_failures();
-    fake_finish();
     printf("%d passed, %d failed\n", n_passed, n_failed);
     fflush(stdout); /* a leak ends the program before exit does */
     return n_failed != 0;

@@ -11,7 +11,7 @@
 #include <cuda_runtime_api.h>
 #include <cudnn_graph.h>
 
-enum { MAX_BOUND = 4096, MAX_HOST = 256 };
+enum { MAX_BOUND = 4096, MAX_HOST = 256, KEPT = 64 };
 
 struct fake fake = {
     .driver = 13000,
@@ -50,35 +50,44 @@ struct descriptor {
 struct host_value {
     int64_t uid;
     size_t bytes;
-    unsigned char value[8];
 };
-
-static struct cudnnContext the_handle = {.magic = MAGIC};
-static struct {
+/* What one run took from its pack. */
+struct taken {
     int64_t n;
     int64_t uids[MAX_BOUND];
     void *pointers[MAX_BOUND];
     void *workspace;
-} last;
+    cudnnBackendDescriptor_t plan;
+    unsigned char value[MAX_HOST][8];
+};
+
+static struct cudnnContext the_handle = {.magic = MAGIC};
+static struct taken kept[KEPT]; /* run number k at k % KEPT */
+static struct taken *seen = kept;
 static struct host_value host[MAX_HOST];
 static int n_host;
-static char *plan_text;
-static size_t n_plan_text;
 
 struct cudnnContext *fake_handle(void) { return &the_handle; }
 void *fake_stream_of_handle(void) { return the_handle.stream; }
 void fake_set_stream(void *stream) { the_handle.stream = (cudaStream_t)stream; }
-int fake_n_bound(void) { return (int)last.n; }
-int64_t fake_uid(int i) { return last.uids[i]; }
-void *fake_workspace(void) { return last.workspace; }
-void fake_forget_host_uids(void) { n_host = 0; }
+int fake_n_bound(void) { return (int)seen->n; }
+int64_t fake_uid(int i) { return seen->uids[i]; }
+void *fake_workspace(void) { return seen->workspace; }
 
-void *fake_pointer(int64_t uid)
+void fake_look(int back)
 {
-    for (int64_t i = 0; i < last.n; i++)
-        if (last.uids[i] == uid) return last.pointers[i];
+    if (back < 0 || back >= KEPT || back >= fake.n_executed) BREACH("no run %d ago", back);
+    seen = &kept[(fake.n_executed - 1 - back) % KEPT];
+}
+
+static void *bound(const struct taken *t, int64_t uid)
+{
+    for (int64_t i = 0; i < t->n; i++)
+        if (t->uids[i] == uid) return t->pointers[i];
     return NULL;
 }
+
+void *fake_pointer(int64_t uid) { return bound(seen, uid); }
 
 void fake_host_uid(int64_t uid, size_t bytes)
 {
@@ -90,8 +99,8 @@ void fake_host_uid(int64_t uid, size_t bytes)
 void fake_value(int64_t uid, void *to, size_t n)
 {
     for (int i = 0; i < n_host; i++)
-        if (host[i].uid == uid && n <= host[i].bytes) {
-            memcpy(to, host[i].value, n);
+        if (host[i].uid == uid && n <= host[i].bytes && bound(seen, uid)) {
+            memcpy(to, seen->value[i], n);
             return;
         }
     BREACH("uid %lld is not read by value", (long long)uid);
@@ -103,16 +112,18 @@ void fake_drop_stream(void)
     the_handle.stream = NULL;
 }
 
-void fake_finish(void)
+static struct descriptor *live(cudnnBackendDescriptor_t d)
 {
-    free(plan_text);
-    plan_text = NULL;
+    struct descriptor *x = (struct descriptor *)d;
+    if (!x || x->magic != MAGIC) BREACH("that is no descriptor");
+    return x;
 }
 
 const char *fake_plan(size_t *n)
 {
-    *n = n_plan_text;
-    return plan_text;
+    struct descriptor *d = live(seen->plan);
+    *n = d->n_text;
+    return d->text;
 }
 
 void *fake_malloc(size_t n)
@@ -125,13 +136,6 @@ void *fake_calloc(size_t n, size_t size)
 {
     fake.n_mallocs++;
     return fails("calloc") ? NULL : calloc(n, size);
-}
-
-static struct descriptor *live(cudnnBackendDescriptor_t d)
-{
-    struct descriptor *x = (struct descriptor *)d;
-    if (!x || x->magic != MAGIC) BREACH("that is no descriptor");
-    return x;
 }
 
 static void check_handle(cudnnHandle_t handle)
@@ -211,12 +215,9 @@ static void set_plan(struct descriptor *d, cudnnBackendAttributeName_t name,
         if (memchr(at, 0, (size_t)n) || ((const char *)at)[n - 1] != '}')
             BREACH("the plan's text is not whole");
         free(d->text);
-        free(plan_text);
         d->text = malloc((size_t)n);
         memcpy(d->text, at, (size_t)n);
-        d->n_text = n_plan_text = (size_t)n;
-        plan_text = malloc((size_t)n);
-        memcpy(plan_text, at, (size_t)n);
+        d->n_text = (size_t)n;
     } else if (name == CUDNN_ATTR_EXECUTION_PLAN_HANDLE) {
         if (type != CUDNN_TYPE_HANDLE || n != 1)
             BREACH("the plan's handle: type %d, count %lld", (int)type, (long long)n);
@@ -310,22 +311,22 @@ static void take(cudnnHandle_t handle, cudnnBackendDescriptor_t plan, cudnnBacke
         BREACH("the plan is not one, or not finalized");
     if (d->type != CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR || !d->finalized)
         BREACH("the pack is not one, or not finalized");
-    last.n = d->n_uids;
-    memcpy(last.uids, d->uids, (size_t)d->n_uids * sizeof *d->uids);
-    memcpy(last.pointers, d->pointers, (size_t)d->n_uids * sizeof *d->pointers);
-    last.workspace = d->workspace;
+    seen = &kept[fake.n_executed++ % KEPT];
+    seen->n = d->n_uids;
+    memcpy(seen->uids, d->uids, (size_t)d->n_uids * sizeof *d->uids);
+    memcpy(seen->pointers, d->pointers, (size_t)d->n_uids * sizeof *d->pointers);
+    seen->workspace = d->workspace;
+    seen->plan = plan;
     for (int i = 0; i < n_host; i++) {
-        void *from = fake_pointer(host[i].uid);
-        if (!from) BREACH("uid %lld is not in the pack", (long long)host[i].uid);
-        memcpy(host[i].value, from, host[i].bytes);
+        void *from = bound(seen, host[i].uid);
+        if (from) memcpy(seen->value[i], from, host[i].bytes);
     }
-    fake.n_executed++;
 }
 
 /* ---- the CUDA runtime ---------------------------------------------------------------------- */
 
 struct CUstream_st {
-    int magic, capturing;
+    int magic, capturing, n_nodes;
 };
 struct CUgraph_st {
     int magic, n_nodes;
@@ -340,7 +341,10 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
     if (fails("cudnnBackendExecute")) return CUDNN_STATUS_EXECUTION_FAILED;
     take(handle, plan, pack);
     if (handle->stream && handle->stream->magic != MAGIC) BREACH("the handle's stream is gone");
-    if (handle->stream && handle->stream->capturing) fake.n_captured++;
+    if (handle->stream && handle->stream->capturing) {
+        fake.n_captured++;
+        handle->stream->n_nodes++;
+    }
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -436,6 +440,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t s, enum cudaStreamCaptureMode mo
         BREACH("capture mode %d", (int)mode);
     if (fails("cudaStreamBeginCapture")) return cudaErrorUnknown;
     s->capturing = 1;
+    s->n_nodes = 0;
     return cudaSuccess;
 }
 
@@ -454,7 +459,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *out)
     *out = NULL;
     if (fails("cudaStreamEndCapture")) return cudaErrorStreamCaptureInvalidated;
     *out = new_graph();
-    (*out)->n_nodes = 1;
+    (*out)->n_nodes = s->n_nodes;
     return cudaSuccess;
 }
 
@@ -569,7 +574,7 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
 cudaError_t cudaGraphGetNodes(cudaGraph_t g, cudaGraphNode_t *nodes, size_t *n)
 {
     *n = (size_t)g->n_nodes;
-    if (nodes) nodes[0] = (cudaGraphNode_t)(void *)g;
+    for (int i = 0; nodes && i < g->n_nodes; i++) nodes[i] = (cudaGraphNode_t)(void *)g;
     return cudaSuccess;
 }
 

@@ -38,20 +38,19 @@ void *fake_stream_of_handle(void);
 void fake_set_stream(void *stream);
 void fake_drop_stream(void);      /* destroys the handle's stream */
 
-/* Of the last run, whether direct, captured or populated. */
+/* The run that is looked at, whether direct, captured or populated: the last one, until
+ * fake_look(1) chooses the one before, and so on, up to 63. */
+void fake_look(int back);
 int fake_n_bound(void);
 int64_t fake_uid(int i);
 void *fake_pointer(int64_t uid);   /* NULL: the uid is not bound */
 void *fake_workspace(void);
-/* What cuDNN would have read of a host value at that moment: 8 bytes from the pointer. */
+/* What cuDNN read of a host value at that moment: 8 bytes from the pointer. */
 void fake_value(int64_t uid, void *to, size_t n);
-/* The uids that are read as host values when something runs. */
+/* The uids that are read as host values when what binds them runs. */
 void fake_host_uid(int64_t uid, size_t bytes);
-void fake_forget_host_uids(void);
 
-const char *fake_plan(size_t *n);  /* text of the last plan that was set */
-
-void fake_finish(void);            /* frees what the fake itself holds */
+const char *fake_plan(size_t *n);  /* text of the plan that ran; it must be alive */
 
 void *fake_malloc(size_t n);
 void *fake_calloc(size_t n, size_t size);

@@ -114,6 +114,44 @@ graph big() {
     y = min(max(x, n), a) - b
 }
 """,
+    "steps": """fg 1
+
+# Four products: values between them, an output that is read on, one scalar in two steps and one in none.
+graph chain(N in [16, 64]) {
+    input  x, w, v  : bf16[1, N, N]
+    scalar s        : f32 = 0.5
+    scalar k        : f32 = 2.0
+    scalar unread   : f32 = 1.0
+    output h, y    : bf16[1, N, N]
+    output amax     : f32[1, 1, 1]
+
+    a : bf16 = matmul(x, w) * s
+    b : bf16 = relu(matmul(a, v) * k)
+    h = matmul(b, w)
+    y = matmul(h, v) * s + 0.25
+    amax = reduce(y, mode=max_abs, axes=all)
+}
+
+# Values that die early and late, of which some share their bytes.
+graph rows() {
+    input  x : f32[64, 128]
+    output y : f32[64, 128]
+
+    m = reduce(x, mode=max, axes=[1])
+    e = exp(x - m)
+    y = e / reduce(e, mode=add, axes=[1]) + 0.125
+}
+
+# Nothing between the steps.
+graph beside() {
+    input  x, z : f32[16, 16]
+    output y    : f32[16, 16]
+    output s    : f32[16, 1]
+
+    y = relu(x)
+    s = reduce(z, mode=add, axes=[1])
+}
+""",
     "mixed": """fg 1
 
 graph g(T in [f32, f64]) {
@@ -179,8 +217,8 @@ class Plan:
             self.entries = {n: z.read(n) for n in z.namelist()}
         self.graphs = self.manifest["graphs"]
 
-    def text(self, variant):
-        return self.entries[variant["steps"][0]["plan"]]
+    def texts(self, variant):
+        return [self.entries[s["plan"]] for s in variant["steps"]]
 
 
 def constant_bytes(kind, value):
@@ -240,11 +278,16 @@ def arguments(name, params, change=False):
     return "".join(", " + a for a in out)
 
 
+def mask(used, t):
+    """A bit for each step whose plan has the tensor."""
+    return sum(1 << k for k, uids in enumerate(used) if str(t["uid"]) in uids)
+
+
 def tensor_row(name, prefix, graph, index, field, t, used):
     kind = field_kind([v["tensors"][index]["type"] for v in graph["variants"]])
     role = t["role"].upper()
     row = f'    {{"{t["name"]}", {role}, {TYPES.get(t["type"], "OTHER")}, \'{kind}\', {t["uid"]}, offsetof(struct {name}_args, {field}), '
-    row += f'{0 if role == "SCALAR" else extent(t)}, {t.get("align", 1)}, {int(str(t["uid"]) in used)}, {real(t.get("default", 0))}, '
+    row += f'{0 if role == "SCALAR" else extent(t)}, {t.get("align", 1)}, {mask(used, t)}ull, {real(t.get("default", 0))}, '
     checks = f"_Static_assert({prefix}_{t['name']}_UID == {t['uid']}, \"uid\");\n"
     if role == "SCALAR":
         return row + "{0}, {0}, {0}, {0}},\n", checks
@@ -257,20 +300,23 @@ def tensor_row(name, prefix, graph, index, field, t, used):
 
 def subject(plan, header, header_name, graph, variant):
     name, fields = c_names(header, graph)
-    tensors = json.loads(plan.text(variant))["operationGraph"]["tensors"]
-    used = {t["name"] for t in tensors if not t["isVirtual"]}
+    used = [{t["name"] for t in json.loads(text)["operationGraph"]["tensors"] if not t["isVirtual"]} for text in plan.texts(variant)]
     prefix = name + suffix(variant)
     rows, checks = "", ""
     for i, (field, t) in enumerate(zip(fields, variant["tensors"])):
         row, c = tensor_row(name, prefix, graph, i, field, t, used)
         rows, checks = rows + row, checks + c
-    step = variant["steps"][0]
-    missing = used - {str(t["uid"]) for t in variant["tensors"]} - {str(c["uid"]) for c in step["constants"]}
-    if missing:
-        raise Failure(f"the plan reads {missing}, the manifest has them not")
-    constants = "".join("    {%d, %d, {%s}},\n" % (c["uid"], len(b), ", ".join(map(str, b)))
-                        for c in step["constants"] for b in [constant_bytes(c["type"], c["value"])])
-    compiled = any("RUNTIME_COMPILATION" in v["steps"][0]["behavior_notes"] for v in graph["variants"])
+    steps, between = variant["steps"], variant.get("temporaries", [])
+    known = {str(t["uid"]) for t in variant["tensors"] + between}
+    for k, step in enumerate(steps):
+        missing = used[k] - known - {str(c["uid"]) for c in step["constants"]}
+        if missing:
+            raise Failure(f"step {k} reads {missing}, the manifest has them not")
+    constants = "".join("    {%d, %d, %d, {%s}},\n" % (k, c["uid"], len(b), ", ".join(map(str, b)))
+                        for k, step in enumerate(steps) for c in step["constants"] for b in [constant_bytes(c["type"], c["value"])])
+    temporaries = "".join("    {%d, %d, %dull},\n" % (t["uid"], t["offset"], mask(used, t)) for t in between)
+    handed = max([(t["offset"] + extent(t) + 255) // 256 * 256 for t in between], default=0)
+    compiled = any("RUNTIME_COMPILATION" in step["behavior_notes"] for v in graph["variants"] for step in v["steps"])
     nvrtc = [int(x) for x in plan.manifest["nvrtc"].split(".")[:2]] if compiled else [0, 0]
     defaults = [[t.get("default") for t in v["tensors"]] for v in graph["variants"]]
     init = (name if all(d == defaults[0] for d in defaults) else prefix) + "_ARGS_INIT"
@@ -287,14 +333,16 @@ def subject(plan, header, header_name, graph, variant):
         values = sorted(next(p["value"] for p in v["parameters"] if p.get("variant")) for v in graph["variants"])
         text += f"#define ROUND_UP {name}_round_up\n#define ROUND_UP_LEAST {values[0]}\n"
         text += f"#define ROUND_UP_SECOND {(values + [-1])[1]}\n#define ROUND_UP_MOST {values[-1]}\n"
-    text += f"#define NATIVE {int('SUPPORTS_CUDA_GRAPH_NATIVE_API' in step['behavior_notes'])}\n"
-    text += f"#define NEEDED_WORKSPACE {step['workspace_bytes']}\n#define PLAN_CUDNN {plan.manifest['cudnn']}\n"
-    text += f"#define COMPILED_BY {1000 * nvrtc[0] + 10 * nvrtc[1]}\n#define N_CONSTANTS {len(step['constants'])}\n"
+    text += f"#define NATIVE {int(len(steps) == 1 and 'SUPPORTS_CUDA_GRAPH_NATIVE_API' in steps[0]['behavior_notes'])}\n"
+    text += f"#define TEMPORARY_BYTES {handed}\n#define NEEDED_WORKSPACE {handed + max(s['workspace_bytes'] for s in steps)}\n"
+    text += f"#define N_STEPS {len(steps)}\n#define N_TEMPORARIES {len(between)}\n#define PLAN_CUDNN {plan.manifest['cudnn']}\n"
+    text += f"#define COMPILED_BY {1000 * nvrtc[0] + 10 * nvrtc[1]}\n#define N_CONSTANTS {sum(len(s['constants']) for s in steps)}\n"
     text += "enum { INPUT, SCALAR, OUTPUT };\nenum { F64, F32, F16, BF16, I64, I32, OTHER };\n" + checks
     text += ("static const struct {\n    const char *name;\n    int role, type, kind;\n    int64_t uid;\n    size_t field, bytes, align;\n"
-             "    int read;\n    double def;\n    int64_t dims[8], strides[8], macro_dims[8], macro_strides[8];\n} subject[] = {\n")
-    text += rows + "};\nstatic const struct {\n    int64_t uid;\n    int n;\n    unsigned char value[8];\n} constants[] = {\n"
-    return text + (constants or "    {0, 0, {0}},\n") + "};\n"
+             "    uint64_t read; /* a bit for each step that does */\n    double def;\n    int64_t dims[8], strides[8], macro_dims[8], macro_strides[8];\n} subject[] = {\n")
+    text += rows + "};\nstatic const struct {\n    int64_t uid, offset;\n    uint64_t steps;\n} temporaries[] = {\n"
+    text += (temporaries or "    {0, 0, 0},\n") + "};\nstatic const struct {\n    int step;\n    int64_t uid;\n    int n;\n    unsigned char value[8];\n} constants[] = {\n"
+    return text + (constants or "    {0, 0, 0, {0}},\n") + "};\n"
 
 
 # ---- tests -------------------------------------------------------------------------------------------
@@ -336,9 +384,9 @@ class Tests:
         write(os.path.join(folder, "subject.h"), subject(plan, header, f"{source}.h", graph, variant))
         self.link(at, os.path.join(folder, "check"), [os.path.join(HERE, "check.c"), f"{source}.o"], "-I", folder, "-I", at, *flags)
         out, _ = run([os.path.join(folder, "check"), os.path.join(folder, "set.json")], cwd or at)
-        want = re.sub(rb'("driverVer": ?)\d+', rb"\g<1>13000", plan.text(variant))
+        want = re.sub(rb'("driverVer": ?)\d+', rb"\g<1>13000", b"".join(plan.texts(variant)))
         if read(os.path.join(folder, "set.json")) != want:
-            raise Failure("the text that cuDNN gets is not the plan's")
+            raise Failure("the texts that cuDNN gets are not the plan's")
         if not re.search(r"^[1-9]\d* passed, 0 failed$", out, re.M):
             raise Failure(out)
 
@@ -353,10 +401,10 @@ class Tests:
         plan = Plan(os.path.join(at, "x.plan"))
         for graph in plan.graphs:
             for v in graph["variants"]:
-                step, text = v["steps"][0], plan.text(v)
-                digits = text[step["driver_at"]:step["driver_at"] + step["driver_digits"]]
-                if not re.fullmatch(rb"\d+", digits) or text.count(b'"driverVer"') != 1:
-                    raise Failure(f"{digits} is not the driver's version")
+                for step, text in zip(v["steps"], plan.texts(v)):
+                    digits = text[step["driver_at"]:step["driver_at"] + step["driver_digits"]]
+                    if not re.fullmatch(rb"\d+", digits) or text.count(b'"driverVer"') != 1:
+                        raise Failure(f"{digits} is not the driver's version")
 
     def from_source(self, name):
         """Both ways give the same: from the text, and from the plan."""
@@ -377,7 +425,7 @@ class Tests:
             for v in g["variants"][:2]:
                 command = [os.path.join(at, "program"), "--graph", g["name"], "--variant", v["name"], "--seed", "3", "--poison"]
                 out, _ = run([*command, "--iters", "5", "--nodes"], at, env)
-                for text in (f"{g['name']} {v['name']}: workspace", "graph replay: median 250.00 us", "1 kernel, 0 memset"):
+                for text in (f"{g['name']} {v['name']}: workspace", "graph replay: median 250.00 us", f"{len(v['steps'])} kernel, 0 memset"):
                     if text not in out:
                         raise Failure(f"no '{text}' in\n{out}")
                 changed = [f"{t['name']}=2" for t in v["tensors"] if t["role"] == "scalar"]
@@ -402,7 +450,7 @@ class Tests:
         g = plan.graphs[0]
         check = os.path.join(at, "b-0-0", "check")
         path, whole = os.path.join(at, 'b "q".plan'), read(os.path.join(at, 'b "q".plan'))
-        text = plan.text(g["variants"][0])
+        text = plan.texts(g["variants"][0])[0]
         where = whole.index(text)
         altered = bytearray(whole)
         altered[where + len(text) // 2] ^= 1

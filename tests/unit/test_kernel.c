@@ -183,8 +183,10 @@ static void add_graph(const char *name, const struct graph *g)
 {
     struct one o = {.name = arena_printf(t.s->arena, "%s %s", name, g->name), .g = g};
     int at = (int)t.all.n;
-    o.simple = pass_run(t.s, g, "simplify");
-    if (!o.simple) { /* a view of what is computed: only the reference takes it */
+    graphs_vec simple = {0};
+    if (pass_regions(t.s, g, "simplify", &simple)) {
+        o.simple = simple.at[0];
+    } else { /* a view of what is computed: only the reference takes it */
         FILE *nowhere = fopen("/dev/null", "w");
         diag_flush(t.s, nowhere);
         fclose(nowhere);
