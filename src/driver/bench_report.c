@@ -3,6 +3,7 @@
  * Invariant: what was not measured is said to be so, with the reason, and has no figure. */
 #include <inttypes.h>
 #include <jansson.h>
+#include <math.h>
 
 #include "driver/bench.h"
 
@@ -126,7 +127,7 @@ static json_t *row_json(const struct bench_row *x)
     if (!x->figures.unfused.why) {
         json_object_set_new(unfused, "kernels", kernels);
         json_object_set_new(unfused, "bytes", json_real(x->unfused_bytes));
-        json_object_set_new(unfused, "difference", json_real(x->figures.difference));
+        json_object_set_new(unfused, "difference", json_real(fmin(x->figures.difference, 1e300)));
     } else {
         json_decref(kernels);
     }

@@ -189,12 +189,16 @@ static double distance(enum dtype type, const void *x, const void *y, size_t byt
 {
     int64_t n = (int64_t)(bytes * 8 / dtypes[type].bits), step = n / 1000000 + 1;
     double error2 = 0, norm2 = 0;
+    bool any = false;
     for (int64_t i = 0; i < n; i += step) {
         double a = dtype_load(type, x, i), b = dtype_load(type, y, i);
-        if (!isfinite(a) || !isfinite(b)) continue; /* what no element's stride reaches */
+        if (isfinite(a) != isfinite(b)) return INFINITY;
+        if (!isfinite(a)) continue; /* what no element's stride reaches */
+        any = true;
         error2 += (a - b) * (a - b);
         norm2 += b * b;
     }
+    if (!any) return INFINITY;
     return norm2 > 0 ? sqrt(error2 / norm2) : sqrt(error2);
 }
 

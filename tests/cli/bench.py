@@ -37,6 +37,18 @@ graph p() {
     y = relu(x) * 2.0
 }
 """
+TWO = """fg 1
+
+graph two() {
+    input a : bf16[1, 64, 64]
+    input b : bf16[1, 64, 128]
+    input c : bf16[1, 128, 64]
+    output y : bf16[1, 64, 64]
+
+    h : bf16 = relu(matmul(a, b))
+    y = matmul(h, c)
+}
+"""
 # The fused plan has the uids a, b, bias, alpha, y = 1 .. 5; the bare one a, b, y = 1, 2, 3.
 PLAN = r"""
 #include <stdint.h>
@@ -128,6 +140,12 @@ def main():
         code, out, err = bench(spec, "-g", "p")
         check(code == 0 and re.search(r"g\.fg: graph p for nvidia-h200, engine \d+\n", out) and "unfused takes" in out and "relu, mul; " in out and
               "ceilings measured in this run on a processor: copy" in out and "matmul" not in out, f"a specification: {code} {out}{err}")
+        # Two kernels: what crosses the cut lies beside the tensors. Nothing is computed here, and that is seen, too.
+        with open(spec, "w") as f:
+            f.write(TWO)
+        code, out, err = bench(spec, "--json", FAKE_PLAN="")
+        row = json.loads(out)["rows"][0] if out else {}
+        check(code == 0 and len(row["engines"]) == 2 and row["fused"]["workspace_bytes"] == 2 * 64 * 128 and row["unfused"]["difference"] == 1e300, f"two steps: {code} {out}{err}")
         code, out, err = bench(plan, FAKE_SHIM="/nowhere")
         check(code == 0 and out.count("unfused  not measured: NVRTC refuses the plain kernels") == 3, f"no kernels: {code} {out}{err}")
         code, out, err = bench(plan, "--rounds", "0")

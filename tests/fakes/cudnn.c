@@ -89,7 +89,7 @@ static void run(void *data)
     static void *library;
     static void (*plan)(const char *, int64_t, const int64_t *, void *const *);
     struct run *r = data;
-    if (!library && getenv("FAKE_PLAN")) {
+    if (!library && getenv("FAKE_PLAN") && *getenv("FAKE_PLAN")) {
         library = dlopen(getenv("FAKE_PLAN"), RTLD_NOW);
         if (!library) BREACH("%s", dlerror());
         *(void **)&plan = dlsym(library, "plan");
