@@ -438,6 +438,13 @@ def convs(machine, pool):
         pool.submit(guard, one_family, machine, os.path.join(TOP, "tests", "compile", name + ".fg"))
 
 
+def steps(machine, pool):
+    """Graphs of several kernels, as launches (families) and as one captured CUDA graph; the block of three products."""
+    pool.submit(guard, one_family, machine, os.path.join(TOP, "tests", "compile", "steps.fg"), ("--replay",))
+    for more in ((), ("--replay",)):
+        pool.submit(guard, one_family, machine, os.path.join(TOP, "examples", "mlp", "mlp.fg"), more)
+
+
 def operators(machine, pool):
     """The example of every operator, tests/ops, and gradients behind matmul and conv."""
     paths = glob.glob(os.path.join(TOP, "tests", "ops", "*.fg")) + [os.path.join(TOP, "tests", "compile", "gradients.fg")]
@@ -445,7 +452,7 @@ def operators(machine, pool):
         pool.submit(guard, one_family, machine, path)
 
 
-def one_family(machine, path):
+def one_family(machine, path, more=()):
     built = Case(machine, os.path.basename(path), path=path)
     why = built.build()
     if why:
@@ -453,11 +460,11 @@ def one_family(machine, path):
     manifest = json.loads(machine.run(machine.fgc, "show", "--json", os.path.join(built.where, "m.plan")).stdout)
     for graph in manifest["graphs"]:
         for variant in graph["variants"]:
-            guard(one_graph, machine, built, graph["name"], variant)
+            guard(one_graph, machine, built, graph["name"], variant, more)
 
 
-def one_graph(machine, built, graph, variant):
-    label = f"{built.name} {graph} {variant['name']}".strip()
+def one_graph(machine, built, graph, variant, more=()):
+    label = " ".join([built.name, graph, *([variant["name"]] if variant["name"] else []), *more])
     case = Case(machine, label, path=built.spec, variant=variant["name"] or None)
     os.symlink(os.path.join(built.where, "m"), os.path.join(case.where, "m"))
     inputs = {t["name"]: any_tensor(t, i) for i, t in enumerate(variant["tensors"]) if t["role"] == "input"}
@@ -467,7 +474,7 @@ def one_graph(machine, built, graph, variant):
         np.save(case.file(n), a)
     args = [x for n in inputs for x in ("--in", f"{n}={case.file(n)}")] + [x for n in outputs for x in ("--out", f"{n}={case.file(n)}")]
     args += (["--variant", variant["name"]] if variant["name"] else []) + [x for s in scalars for x in ("--scalar", s)]
-    r = machine.run(os.path.join(case.where, "m"), "--graph", graph, "--poison", *args)
+    r = machine.run(os.path.join(case.where, "m"), "--graph", graph, "--poison", *args, *more)
     if r.returncode:
         return row(label, False, f"launcher: exit {r.returncode}: {r.stderr.strip()[:300]}")
     chosen = [x for v in (variant["name"] or "").split(",") if v for x in ("-D", v)]
@@ -552,7 +559,7 @@ def main():
             guard(check_other_driver, machine)
         for piece, f in (("columns", one_column_operands), ("layouts", ambiguous_layouts), ("alignment", misaligned), ("padding", asymmetric_padding),
                          ("tf32", no_tf32), ("causal", causal_corners), ("windows", windows), ("python", python_caller), ("families", families), ("views", views), ("convs", convs),
-                         ("operators", operators)):
+                         ("steps", steps), ("operators", operators)):
             if wanted(piece) and (args.only or piece not in ("views", "convs")):  # families has them too
                 guard(f, machine, pool)
         pool.shutdown(wait=True)
