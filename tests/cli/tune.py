@@ -365,6 +365,37 @@ def refused(folder, at, m, text, db):
     check(status == 3 and "nothing was tuned" in err, f"a damaged entry: {status} {err}")
 
 
+def steps(folder):
+    """Each kernel of a graph is tuned and locked by itself; equal kernels are one job's work."""
+    at = os.path.join(folder, "steps")
+    os.mkdir(at)
+    m, db = os.path.join(at, "m.fg"), os.path.join(at, "db")
+    write(m, "fg 1\n\ngraph two(M = 64) {\n    input  x : bf16[M, 64]\n    input  w : bf16[64, 64]\n    output y : f32[M, 1]\n\n"
+             "    h : bf16 = matmul(x, w)\n    k : bf16 = matmul(h, w)\n    y = reduce(relu(k), mode=add, axes=[1])\n}\n")
+    status, out, _ = run(["tune", m, "--list-jobs"])
+    jobs = [line.split() for line in out.splitlines()]
+    check(status == 0 and len(jobs) == 2, f"jobs of steps: {out}")
+    status, report, err = tune(db, m, "* time 100\n")
+    check(status == 0 and len(entries(db)) == len({j[5] for j in jobs}), f"tuned steps: {status} {err} {entries(db)}")
+    status, out, err = run([m, "--tune", "--db", db, "-o", m + ".plan", *T], FAKE, dict(FAKE_DEVICE=db + ".script"))
+    shown = run(["show", m + ".plan"])[1]
+    check(status == 0 and shown.count("chosen by: tuned") == 2, f"a plan of tuned steps: {status} {err}{shown}")
+    os.unlink(m + ".plan")
+    status, _, err = run(["lock", m, "--db", db, "--vendor"])
+    text = read(m + ".lock").decode()
+    check(status == 0 and re.findall(r"^plan two - (\d)", text, re.M) == ["0", "1"], f"a lock of steps: {status} {err}{text}")
+    plans = []
+    for name in ("1.plan", "2.plan"):
+        status, _, err = run([m, "--locked", "-o", os.path.join(at, name), "--cudnn", "/nowhere", "--cuda", "/nowhere"])
+        check(status == 0, f"locked steps: {status} {err}")
+        plans.append(read(os.path.join(at, name)) if status == 0 else None)
+    check(plans[0] == plans[1], "locked steps are byte-identical")
+    where = [i.start() for i in re.finditer(r"^plan two - ", text, re.M)]
+    write(m + ".lock", text[:where[1]])
+    status, _, err = run([m, "--locked", "-o", m + ".plan"])
+    check(status == 3 and "step 1 of graph 'two'" in err and not os.path.exists(m + ".plan"), f"a step that the lock lacks: {status} {err}")
+
+
 def page(folder):
     """fg-lock(5)'s example is a lock: of another plan, so the build is refused, but read."""
     with open(os.path.join(TOP, "man", "fg-lock.5"), encoding="utf-8") as f:
@@ -400,6 +431,7 @@ def main():
         compiled(folder, spec)
         limits(folder, spec)
         locks(folder, spec, db, ids)
+        steps(folder)
     print(f"{passes} passed, {failures} failed, 0 skipped")
     return failures != 0
 
