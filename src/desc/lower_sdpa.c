@@ -146,11 +146,6 @@ static bool supported(struct lowering *l, const struct op *op)
                                    (long long)all[j]->stride[3]),
                       "attention engines need the head's elements next to each other");
     }
-    if (k == q || k == v) {
-        return refuse(l, op,
-                      arena_printf(l->arena, "k is the same tensor as %s", k == q ? "q" : "v"),
-                      "declare a second input: the launcher takes one pointer for both");
-    }
     if (q->dim[3] % 8 != 0 || v->dim[3] % 8 != 0) {
         int64_t odd = q->dim[3] % 8 ? q->dim[3] : v->dim[3];
         return refuse(

@@ -54,11 +54,21 @@ static bool is_interface(const struct drawing *d, const struct value *v)
     return false;
 }
 
+/* A view has no box: what it looks at has one. NULL: drawn where it is made. */
+static const struct value *looked_at(const struct drawing *d, const struct value *v)
+{
+    if (!v->base) return v;
+    for (size_t i = 0; i < d->g->inputs.n; i++)
+        if (d->g->inputs.at[i]->uid == v->base) return d->g->inputs.at[i];
+    return NULL;
+}
+
 /* A box for each value of one role in one region; drawn twice, it is one node. */
 static void put_boxes(const struct drawing *d, const values_vec *list, const char *word)
 {
     for (size_t i = 0; i < list->n; i++) {
-        const struct value *v = list->at[i];
+        const struct value *v = looked_at(d, list->at[i]);
+        if (!v) continue;
         bool crosses = !is_interface(d, v);
         buf_printf(d->out, "    v%zu_%" PRId64 " [shape=box, label=\"%s", d->number, v->uid,
                    crosses ? "temporary" : word);
@@ -100,8 +110,8 @@ static void put_edges(const struct drawing *d, size_t region, const struct op *o
             put_type(d->out, v);
             buf_puts(d->out, "\"];\n");
         } else {
-            buf_printf(d->out, "    v%zu_%" PRId64 " -> o%zu_%zu_%d;\n", d->number, v->uid,
-                       d->number, region, op->index);
+            buf_printf(d->out, "    v%zu_%" PRId64 " -> o%zu_%zu_%d;\n", d->number,
+                       v->base ? v->base : v->uid, d->number, region, op->index);
         }
     }
     for (int j = 0; j < ops[op->id].n_out; j++)

@@ -29,18 +29,26 @@ static void note_stored(struct session *s, const struct compiled *c)
     }
 }
 
+static bool has_view(const struct graph *g)
+{
+    for (size_t i = 0; i < g->values.n; i++)
+        if (g->values.at[i]->base) return true;
+    return false;
+}
+
 bool pipeline_lower(struct session *s, const struct graph *g, struct compiled *out)
 {
     graphs_vec meant = {0}, regions = {0};
     *out = (struct compiled){.ir = g};
     if (!pass_regions(s, g, NULL, &regions)) return false;
     bool ok = true, several = regions.n > 1;
-    if (several && (!pass_regions(s, g, "partition", &meant) ||
-                    !pass_place(s, g, &meant, &out->temporaries, &out->temporary_bytes)))
+    bool views = has_view(regions.at[0]); /* the tensors of its kernel are not those of the graph */
+    if ((several || views) && !pass_regions(s, g, "partition", &meant)) return false;
+    if (several && !pass_place(s, g, &meant, &out->temporaries, &out->temporary_bytes))
         return false;
     note_stored(s, out);
     for (size_t r = 0; r < regions.n; r++) {
-        struct kernel k = {.ir = several ? meant.at[r] : g,
+        struct kernel k = {.ir = several || views ? meant.at[r] : g,
                            .step = (int)r,
                            .n_steps = (int)regions.n,
                            .region = regions.at[r],
@@ -150,6 +158,13 @@ static struct plan_step make_step(struct session *s, const struct kernel *c)
         .plan = k->plan,
         .plan_bytes = k->plan_bytes,
     };
+    for (size_t i = 0; i < c->region->values.n; i++) {
+        const struct value *v = c->region->values.at[i];
+        int64_t size = dtypes[v->type].bits / 8, extent = 0;
+        if (!v->base || !dims_extent(v->rank, v->dim, v->stride, &extent)) continue;
+        vec_push(s->arena, &step.views,
+                 ((struct plan_view){v->uid, v->base, v->offset * size, extent * size}));
+    }
     for (size_t i = 0; i < c->desc->constants.n; i++) {
         const struct desc_constant *dc = &c->desc->constants.at[i];
         vec_push(s->arena, &step.constants,
@@ -179,6 +194,13 @@ static void add_tensors(struct session *s, struct plan_variant *pv, const values
     }
 }
 
+static bool reads(const struct graph *g, int64_t uid)
+{
+    for (size_t i = 0; i < g->inputs.n; i++)
+        if (g->inputs.at[i]->uid == uid || g->inputs.at[i]->base == uid) return true;
+    return false;
+}
+
 static struct plan_temporary make_temporary(struct session *s, const struct compiled *c,
                                             const struct temporary *t)
 {
@@ -192,9 +214,7 @@ static struct plan_temporary make_temporary(struct session *s, const struct comp
     memcpy(pt.dim, v->dim, sizeof pt.dim);
     memcpy(pt.stride, v->stride, sizeof pt.stride);
     for (size_t i = 0; i < c->kernels.n; i++)
-        for (size_t k = 0; k < c->kernels.at[i].ir->inputs.n; k++)
-            if (c->kernels.at[i].ir->inputs.at[k]->uid == v->uid)
-                vec_push(s->arena, &pt.read_by, (int64_t)i);
+        if (reads(c->kernels.at[i].ir, v->uid)) vec_push(s->arena, &pt.read_by, (int64_t)i);
     return pt;
 }
 

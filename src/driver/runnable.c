@@ -48,6 +48,16 @@ const struct graph *driver_graph(const struct module *m, const char *name, const
 
 /* ---- plans with the trees that they were built of --------------------------------------------- */
 
+static void add_views(struct session *s, const struct kernel *k, struct bench_plan *plan)
+{
+    for (size_t i = 0; i < k->region->values.n; i++) {
+        const struct value *v = k->region->values.at[i];
+        if (!v->base) continue;
+        vec_push(s->arena, &plan->views,
+                 ((struct bench_view){v->uid, v->base, v->offset * (dtypes[v->type].bits / 8)}));
+    }
+}
+
 static bool from_plan(struct session *s, const char *path, runnables_vec *out)
 {
     struct plan p;
@@ -70,12 +80,13 @@ static bool from_plan(struct session *s, const char *path, runnables_vec *out)
             }
             for (size_t t = 0; t < v->steps.n; t++) {
                 const struct plan_step *step = &v->steps.at[t];
-                vec_push(s->arena, &r.steps,
-                         ((struct bench_plan){.desc = c.kernels.at[t].desc,
-                                              .plan = step->plan,
-                                              .plan_bytes = step->plan_bytes,
-                                              .engine = step->engine,
-                                              .workspace_bytes = step->workspace_bytes}));
+                struct bench_plan plan = {.desc = c.kernels.at[t].desc,
+                                          .plan = step->plan,
+                                          .plan_bytes = step->plan_bytes,
+                                          .engine = step->engine,
+                                          .workspace_bytes = step->workspace_bytes};
+                add_views(s, &c.kernels.at[t], &plan);
+                vec_push(s->arena, &r.steps, plan);
             }
             vec_push(s->arena, out, r);
         }
@@ -102,7 +113,9 @@ static bool from_spec(struct session *s, const struct options *o, const char *pa
         if (!pipeline_lower(s, m->graphs.at[i], &c)) return false;
         for (size_t k = 0; k < c.kernels.n; k++) {
             if (!pipeline_build(s, o, t, &c.kernels.at[k])) return false;
-            vec_push(s->arena, &r.steps, runnable_step(&c.kernels.at[k]));
+            struct bench_plan plan = runnable_step(&c.kernels.at[k]);
+            add_views(s, &c.kernels.at[k], &plan);
+            vec_push(s->arena, &r.steps, plan);
         }
         vec_push(s->arena, out, r);
     }

@@ -87,6 +87,17 @@ static size_t offset_in_file(struct writer *w, const struct plan_step *step)
     return at ? (size_t)(at - w->o->plan_bytes) : 0;
 }
 
+static void put_view(struct buf *c, const struct plan_variant *v, const struct plan_view *view)
+{
+    for (size_t i = 0; i < v->tensors.n; i++)
+        if (v->tensors.at[i].uid == view->of)
+            buf_printf(c, "{FGC_TENSOR, %zu, %" PRId64 "}, ", i, view->offset);
+    for (size_t i = 0; i < v->temporaries.n; i++)
+        if (v->temporaries.at[i].uid == view->of)
+            buf_printf(c, "{FGC_TEMPORARY, %" PRId64 ", %" PRId64 "}, ",
+                       v->temporaries.at[i].offset, view->offset);
+}
+
 /* The uids of one step, or where each comes from; constants_at: of the variant's constants, its
  * first. The interface comes first, in its order. */
 static void put_operands(struct writer *w, const struct plan_variant *v,
@@ -98,7 +109,7 @@ static void put_operands(struct writer *w, const struct plan_variant *v,
         if (uids)
             buf_printf(c, "%" PRId64 ", ", v->tensors.at[i].uid);
         else
-            buf_printf(c, "{FGC_TENSOR, %zu}, ", i);
+            buf_printf(c, "{FGC_TENSOR, %zu, 0}, ", i);
     }
     for (size_t i = 0; i < v->temporaries.n; i++) {
         const struct plan_temporary *t = &v->temporaries.at[i];
@@ -106,19 +117,26 @@ static void put_operands(struct writer *w, const struct plan_variant *v,
         if (uids)
             buf_printf(c, "%" PRId64 ", ", t->uid);
         else
-            buf_printf(c, "{FGC_TEMPORARY, %" PRId64 "}, ", t->offset);
+            buf_printf(c, "{FGC_TEMPORARY, %" PRId64 ", 0}, ", t->offset);
+    }
+    for (size_t i = 0; i < step->views.n; i++) {
+        const struct plan_view *view = &step->views.at[i];
+        if (uids)
+            buf_printf(c, "%" PRId64 ", ", view->uid);
+        else
+            put_view(c, v, view);
     }
     for (size_t i = 0; i < step->constants.n; i++) {
         if (uids)
             buf_printf(c, "%" PRId64 ", ", step->constants.at[i].uid);
         else
-            buf_printf(c, "{FGC_CONSTANT, %zu}, ", constants_at + i);
+            buf_printf(c, "{FGC_CONSTANT, %zu, 0}, ", constants_at + i);
     }
 }
 
 static size_t n_operands(const struct plan_variant *v, const struct plan_step *step)
 {
-    size_t n = step->constants.n;
+    size_t n = step->constants.n + step->views.n;
     for (size_t i = 0; i < v->tensors.n; i++) n += plan_step_binds(step, v->tensors.at[i].uid);
     for (size_t i = 0; i < v->temporaries.n; i++)
         n += plan_step_binds(step, v->temporaries.at[i].uid);
@@ -154,7 +172,7 @@ static void step_tables(struct writer *w, const struct plan_variant *v, const ch
         put_operands(w, v, step, constants_at, true);
         buf_printf(c, "0};\nstatic const struct fgc_operand fgc_operands_%s[] = {", own);
         put_operands(w, v, step, constants_at, false);
-        buf_puts(c, "{FGC_TENSOR, 0}};\n");
+        buf_puts(c, "{FGC_TENSOR, 0, 0}};\n");
         constants_at += step->constants.n;
     }
     buf_printf(c, "static const struct fgc_step fgc_steps_%s[] = {\n", id);

@@ -167,7 +167,7 @@ size_t emit_bytes(const struct plan_tensor *t)
 bool emit_is_read(const struct plan_variant *v, const struct plan_tensor *t)
 {
     for (size_t i = 0; i < v->steps.n; i++)
-        if (plan_step_binds(&v->steps.at[i], t->uid)) return true;
+        if (plan_step_uses(&v->steps.at[i], t->uid)) return true;
     return false;
 }
 

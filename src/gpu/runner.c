@@ -394,8 +394,9 @@ enum runner_status runner_copy(struct runner *r, int64_t bytes, double *us)
 static json_t *arg_json(const struct runner_arg *a)
 {
     if (a->kind == RUNNER_VALUE) return value_json(&a->value);
-    return json_pack("{s:I, s:I}", "uid", (json_int_t)a->uid,
-                     a->kind == RUNNER_TENSOR ? "tensor" : "buffer", (json_int_t)a->of);
+    return json_pack("{s:I, s:I, s:I}", "uid", (json_int_t)a->uid,
+                     a->kind == RUNNER_TENSOR ? "tensor" : "buffer", (json_int_t)a->of, "offset",
+                     (json_int_t)a->offset);
 }
 
 static json_t *launch_json(const struct runner_launch *l)

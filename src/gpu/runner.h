@@ -70,6 +70,7 @@ struct runner_arg {
     enum { RUNNER_TENSOR, RUNNER_BUFFER, RUNNER_VALUE } kind;
     int64_t uid;  /* in the plan; kernels take their arguments in order */
     int64_t of;   /* the tensor's uid in the job, or the buffer's number */
+    int64_t offset; /* bytes from its beginning, of a view */
     struct runner_value_at value;
 };
 struct runner_launch {

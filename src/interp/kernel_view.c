@@ -1,4 +1,4 @@
-/* kernel_view: transpose, reshape and slice: each element is one of the operand's, with its bound.
+/* kernel_view: transpose, reshape, slice and copy: each element is one of the operand's, with its bound.
  *
  * Invariant: where an element comes from is said in one place, view_index, which tensors and
  * samples both use. */
@@ -27,7 +27,7 @@ static void unflat(int rank, const int64_t *dim, int64_t at, int64_t *index)
 void view_index(const struct op *view, const int64_t *index, int64_t *of)
 {
     const struct value *x = view->in[0], *y = view->out[0];
-    if (view->id == OP_reshape) {
+    if (view->id == OP_reshape || view->id == OP_copy) {
         unflat(x->rank, x->dim, flat(y->rank, y->dim, index), of);
     } else if (view->id == OP_slice) {
         const int64_t *start = list_of(view, "start"), *step = list_of(view, "step");

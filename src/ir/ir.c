@@ -72,6 +72,8 @@ void ir_number(struct graph *g)
     for (size_t i = 0; i < g->inputs.n; i++) number(g->inputs.at[i], &next);
     for (size_t i = 0; i < g->scalars.n; i++) number(g->scalars.at[i], &next);
     for (size_t i = 0; i < g->outputs.n; i++) number(g->outputs.at[i], &next);
+    for (size_t i = 0; i < g->values.n; i++)
+        if (g->values.at[i]->base) number(g->values.at[i], &next);
     for (size_t i = 0; i < g->ops.n; i++) {
         struct op *op = g->ops.at[i];
         for (int k = 0; k < ops[op->id].n_in; k++) number(op->in[k], &next);

@@ -38,6 +38,8 @@ struct value {
     bool has_default;       /* SCALAR */
     int64_t uid;            /* 1.. in interface order, then temporaries; set by the builder */
     struct op *producer;    /* NULL for INPUT, SCALAR, CONST */
+    int64_t base, offset;   /* INPUT that a view made: the uid of the tensor that it looks into, and where
+                             * it begins there, in elements; base 0: it is bound itself */
 };
 
 /* A use of `epilogue`: all its ops must end in the anchor's kernel. */
@@ -98,8 +100,8 @@ struct value *ir_const(struct arena *a, struct graph *g, enum dtype type, double
 struct op *ir_op(struct arena *a, struct graph *g, enum op_id id); /* appended; attr defaults set */
 /* Makes v the op's i-th result. */
 void ir_result(struct op *op, int i, struct value *v);
-/* Numbers the interface 1.. (inputs, scalars, outputs), then every other value in the order in
- * which the ops mention it. */
+/* Numbers the interface 1.. (inputs, scalars, outputs), then views of inputs, then every other value
+ * in the order in which the ops mention it. */
 void ir_number(struct graph *g);
 /* A deep copy into `a`: passes work on copies, so the interpreter's graph is never the lowered
  * one. */

@@ -38,6 +38,8 @@ static void print_value(const struct value *v, struct buf *out)
     buf_printf(out, ") %s align(%lld)", layout_names[v->layout], (long long)v->align);
     if (v->pinned) buf_puts(out, " pinned");
     if (v->stored && v->role == VAL_TEMP) buf_puts(out, " stored");
+    if (v->base)
+        buf_printf(out, " in(%%%lld, %lld)", (long long)v->base, (long long)v->offset);
 }
 
 static void print_attr(const struct attr_info *info, const struct attr *x, struct buf *out)
@@ -121,6 +123,13 @@ static void print_interface(const char *word, const values_vec *v, struct buf *o
     }
 }
 
+static bool listed(const values_vec *all, const struct value *v)
+{
+    for (size_t i = 0; i < all->n; i++)
+        if (all->at[i] == v) return true;
+    return false;
+}
+
 void ir_print(const struct graph *g, struct buf *out)
 {
     buf_printf(out, "graph %s\n", g->name);
@@ -133,6 +142,12 @@ void ir_print(const struct graph *g, struct buf *out)
     }
     if (g->compute != DT_none) buf_printf(out, "  compute %s\n", dtypes[g->compute].name);
     print_interface("input", &g->inputs, out);
+    for (size_t i = 0; i < g->values.n; i++) {
+        if (!g->values.at[i]->base || listed(&g->inputs, g->values.at[i])) continue;
+        buf_puts(out, "  view ");
+        print_value(g->values.at[i], out);
+        buf_puts(out, "\n");
+    }
     print_interface("scalar", &g->scalars, out);
     print_interface("output", &g->outputs, out);
     for (size_t i = 0; i < g->values.n; i++) {

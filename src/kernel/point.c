@@ -188,7 +188,7 @@ static const char *const *view_from(struct maker_kernel *k, const struct op *op)
     const struct value *x = op->in[0], *y = op->out[0];
     struct arena *a = k->m->a;
     const char **names = NEW_N(a, const char *, MAX_RANK);
-    if (op->id == OP_reshape) {
+    if (op->id == OP_reshape || op->id == OP_copy) {
         kernel_indices(k, x->rank, x->dim, "i", "z");
         return index_names(a, "z", x->rank);
     }
@@ -207,10 +207,12 @@ bool kernel_view(struct maker *m, const struct op *op)
 {
     const struct value *y = op->out[0];
     int64_t count = 1;
-    if (op->id != OP_transpose && op->id != OP_reshape && op->id != OP_slice) return false;
+    if (op->id != OP_transpose && op->id != OP_reshape && op->id != OP_slice &&
+        op->id != OP_copy)
+        return false;
     dims_count(y->rank, y->dim, &count);
     struct maker_kernel k = kernel_begin(m, op, "", count);
-    if (op->id == OP_reshape) /* by the flat index that both have */
+    if (op->id == OP_reshape || op->id == OP_copy) /* by the flat index that both have */
         kernel_indices(&k, y->rank, y->dim, "i", "x");
     else
         kernel_indices_by(&k, y->rank, y->dim, m->place[y->id].stride, "i", "x");

@@ -6,7 +6,8 @@
  *
  * One walk in the graph's order. An operator joins the latest region that it reads from where a
  * kernel may hold it there, else it opens a region. Pointwise operators over inputs alone float
- * until somebody reads them. What has rank 0 is computed anew in each region that reads it. */
+ * until somebody reads them. What has rank 0 is computed anew in each region that reads it. A view
+ * belongs to its readers, and they to regions behind what makes the value that it looks at. */
 #include "pass/passes.h"
 
 enum { FLOATS = -1, EVERYWHERE = -2 };
@@ -112,7 +113,8 @@ static bool break_promise(struct cut *c, const struct op *op, const char *why)
 static bool keep_promise(struct cut *c, const struct op *op, int latest)
 {
     int r = home(c, op);
-    if (latest > r) return break_promise(c, op, "reads what a later kernel makes");
+    if (latest > r)
+        return break_promise(c, op, "reads what a later kernel makes, or a view of its own");
     const char *why = why_not(c, op, r);
     if (why) return break_promise(c, op, why);
     place(c, op, r);
@@ -130,6 +132,19 @@ static bool set_apart(const struct cut *c, const struct op *op)
     return false;
 }
 
+/* The latest region that makes what op sees through views, which op cannot be in; FLOATS: none. */
+static int behind(struct cut *c, const struct op *op)
+{
+    int latest = FLOATS;
+    for (int j = 0; j < ops[op->id].n_in; j++) {
+        const struct op *made = pass_looked_at(op->in[j])->producer;
+        if (op->in[j]->producer == made) continue; /* no view */
+        if (is_floating(c, made)) place(c, made, open_region(c, NULL));
+        if (c->region[made->index] > latest) latest = c->region[made->index];
+    }
+    return latest;
+}
+
 static bool assign(struct cut *c, const struct op *op)
 {
     int latest = FLOATS;
@@ -142,19 +157,38 @@ static bool assign(struct cut *c, const struct op *op)
     }
     c->region[op->index] = FLOATS;
     c->has_pow[op->index] = has_pow;
-    if (op->out[0] && op->out[0]->rank == 0) {
+    if ((op->out[0] && op->out[0]->rank == 0) || is_view(op)) {
         c->region[op->index] = EVERYWHERE;
         return true;
     }
+    int seen = behind(c, op);
     bool gathers = is_anchor(op) || ops[op->id].family == FAM_reduction;
-    if (latest == FLOATS && !gathers) return true;
-    if (op->promise) return keep_promise(c, op, latest);
-    if (latest == FLOATS || why_not(c, op, latest)) {
+    if (latest == FLOATS && seen == FLOATS && !gathers) return true;
+    if (op->promise) return keep_promise(c, op, latest > seen ? latest : seen + 1);
+    if (latest <= seen || why_not(c, op, latest)) {
         if (set_apart(c, op)) pull(c, op, open_region(c, NULL));
         latest = open_region(c, is_anchor(op) ? op : NULL);
     }
     place(c, op, latest);
     return true;
+}
+
+/* Nobody reads them: outputs over inputs alone. Chains of one size share a region. */
+static void place_rest(struct cut *c)
+{
+    components_vec all = pass_components(c->s->arena, c->g, false);
+    int *rest = NEW_N(c->s->arena, int, all.n + 1);
+    for (size_t k = 0; k < all.n; k++) {
+        rest[k] = FLOATS;
+        for (size_t j = 0; j < all.at[k]->ops.n; j++) {
+            const struct op *op = all.at[k]->ops.at[j];
+            if (c->region[op->index] != FLOATS) continue;
+            for (size_t i = 0; rest[k] == FLOATS && i < k; i++)
+                if (rest[i] != FLOATS && pass_same_size(all.at[i], all.at[k])) rest[k] = rest[i];
+            if (rest[k] == FLOATS) rest[k] = open_region(c, NULL);
+            c->region[op->index] = rest[k];
+        }
+    }
 }
 
 bool pass_assign_regions(struct session *s, const struct graph *g, int **region, size_t *n)
@@ -167,12 +201,7 @@ bool pass_assign_regions(struct session *s, const struct graph *g, int **region,
     c.todo = NEW_N(a, struct op *, g->ops.n + 1);
     bool ok = true;
     for (size_t k = 0; k < g->ops.n; k++) ok = assign(&c, g->ops.at[k]) && ok;
-    int rest = FLOATS; /* nobody reads them: outputs over inputs alone */
-    for (size_t k = 0; k < g->ops.n; k++) {
-        if (c.region[k] != FLOATS) continue;
-        if (rest == FLOATS) rest = open_region(&c, NULL);
-        c.region[k] = rest;
-    }
+    place_rest(&c);
     *region = c.region;
     *n = c.anchors.n;
     return ok;

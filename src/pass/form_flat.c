@@ -100,8 +100,8 @@ static struct groups merge(const struct component *c)
     return g;
 }
 
-static bool refuse(struct session *s, const struct component *c, const struct value *v,
-                   const char *why)
+static struct diag *complain(struct session *s, const struct component *c, const struct value *v,
+                             const char *why)
 {
     const struct op *op = pass_op_at(c, v);
     const char *name = v->name ? arena_printf(s->arena, "'%s'", v->name) : "an intermediate";
@@ -110,6 +110,13 @@ static bool refuse(struct session *s, const struct component *c, const struct va
     diag_note(s, d, v->span, "its dims are %s, its strides %s",
               pass_dims_text(s->arena, v->rank, v->dim),
               pass_dims_text(s->arena, v->rank, v->stride));
+    return d;
+}
+
+static bool refuse(struct session *s, const struct component *c, const struct value *v,
+                   const char *why)
+{
+    complain(s, c, v, why);
     return false;
 }
 
@@ -240,7 +247,9 @@ static bool packed(struct session *s, const struct component *c, const struct gr
         if (!in_memory(v) || v->dim[slow] == 1) continue;
         int64_t row = v->dim[fast] == 1 ? 1 : g->full[1];
         if (v->stride[slow] == row) continue;
-        return refuse(s, c, v, "has gaps between its rows, and reductions take none");
+        struct diag *d = complain(s, c, v, "has gaps between its rows, and reductions take none");
+        diag_hint(s, d, "copy(%s) is packed", v->name ? v->name : "...");
+        return false;
     }
     return true;
 }

@@ -37,11 +37,29 @@ static bool *descendants(struct arena *a, const struct component *c)
     return below;
 }
 
-/* Without an anchor, chains over pointwise operators share a kernel; a reduction shares it only
- * with what it hangs on. */
+static void full_dims(const struct component *c, int64_t full[MAX_RANK])
+{
+    for (int k = 0; k < MAX_RANK; k++) full[k] = 1;
+    for (size_t j = 0; j < c->values.n; j++)
+        for (int k = 0; k < c->values.at[j]->rank; k++)
+            if (c->values.at[j]->dim[k] > full[k]) full[k] = c->values.at[j]->dim[k];
+}
+
+bool pass_same_size(const struct component *c, const struct component *d)
+{
+    int64_t x[MAX_RANK], y[MAX_RANK];
+    full_dims(c, x);
+    full_dims(d, y);
+    return c->rank == d->rank && memcmp(x, y, sizeof x) == 0;
+}
+
+/* Without an anchor, chains over pointwise operators share a kernel where they are of one size; a
+ * reduction shares it only with what it hangs on. */
 static bool alike(struct arena *a, const struct graph *g)
 {
     components_vec all = pass_components(a, g, true);
+    for (size_t k = 1; k < all.n; k++)
+        if (!pass_same_size(all.at[0], all.at[k])) return false;
     for (size_t k = 0; all.n > 1 && k < all.n; k++)
         for (size_t j = 0; j < all.at[k]->ops.n; j++)
             if (is_reduction(all.at[k]->ops.at[j])) return false;
@@ -63,9 +81,17 @@ static bool around(struct arena *a, const struct component *c)
     return true;
 }
 
+/* A view of a value that the graph computes: no kernel moves its elements. */
+static bool has_view(const struct graph *g)
+{
+    for (size_t k = 0; k < g->ops.n; k++)
+        if (is_view(g->ops.at[k])) return true;
+    return false;
+}
+
 bool pass_one_kernel(struct arena *a, const struct graph *g)
 {
-    if (!reductions_last(g)) return false;
+    if (has_view(g) || !reductions_last(g)) return false;
     components_vec all = pass_components(a, g, false);
     const struct component *anchored = NULL;
     for (size_t k = 0; k < all.n; k++)

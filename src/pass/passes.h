@@ -4,8 +4,15 @@
 
 #include "pass/pass.h"
 
-/* views.c: views of inputs become the inputs under other dims; false with a diagnostic where one is none. */
+/* views.c: views of tensors in memory become tensors themselves; false with a diagnostic where
+ * strides cannot say one. */
 bool fold_views(struct session *s, struct graph *g);
+static inline bool is_view(const struct op *op)
+{
+    return op && ops[op->id].family == FAM_view;
+}
+/* What a chain of views that ends in v looks at; v where it is none. */
+struct value *pass_looked_at(struct value *v);
 bool pass_simplify(struct session *s, struct graph *g);
 /* Whether one kernel can hold the graph. */
 bool pass_one_kernel(struct arena *a, const struct graph *g);
@@ -25,6 +32,10 @@ struct component {
 };
 typedef VEC(struct component *) components_vec;
 components_vec pass_components(struct arena *a, const struct graph *g, bool by_inputs);
+
+/* cuDNN 9.19: chains that share no value share a kernel only where they walk equal dims; else it is
+ * not compiled. */
+bool pass_same_size(const struct component *c, const struct component *d);
 
 static inline bool is_anchor(const struct op *op)
 {

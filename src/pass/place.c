@@ -24,7 +24,8 @@ static bool collect(struct session *s, const struct graph *g, const graphs_vec *
         const struct graph *part = steps->at[r];
         for (size_t k = 0; k < part->inputs.n; k++) {
             char key[24];
-            snprintf(key, sizeof key, "%" PRId64, part->inputs.at[k]->uid);
+            const struct value *in = part->inputs.at[k];
+            snprintf(key, sizeof key, "%" PRId64, in->base ? in->base : in->uid);
             const int *at = map_get(seen, key);
             if (at) out->at[*at].last = (int)r;
         }
@@ -107,9 +108,11 @@ static void print_reader_list(const graphs_vec *steps, size_t from, int64_t uid,
     const char *before = ", read by step ";
     for (size_t k = from; k < steps->n; k++)
         for (size_t j = 0; j < steps->at[k]->inputs.n; j++) {
-            if (steps->at[k]->inputs.at[j]->uid != uid) continue;
+            const struct value *in = steps->at[k]->inputs.at[j];
+            if ((in->base ? in->base : in->uid) != uid) continue;
             buf_printf(out, "%s%zu", before, k);
             before = ", ";
+            break; /* it may look at it more than once */
         }
     buf_puts(out, "\n");
 }

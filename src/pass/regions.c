@@ -9,21 +9,17 @@
 
 #include <assert.h>
 
-static bool belongs(const int *region, const struct op *op, int r)
-{
-    return region[op->index] == r || region[op->index] < 0;
-}
-
 /* What crosses a cut is stored; engines of conv want its channels innermost. */
 static void store_crossing(struct graph *g, const int *region)
 {
     for (size_t k = 0; k < g->ops.n; k++) {
         const struct op *op = g->ops.at[k];
         for (int j = 0; region[k] >= 0 && j < ops[op->id].n_in; j++) {
-            struct value *v = op->in[j];
+            struct value *v = pass_looked_at(op->in[j]);
             if (!v->producer || v->rank == 0 || region[v->producer->index] == region[k]) continue;
             v->stored = true;
             bool conv = ops[op->id].family == FAM_conv || ops[v->producer->id].family == FAM_conv;
+            if (v != op->in[j]) conv = false; /* a view says how it is read */
             if (v->role != VAL_TEMP || !conv || v->layout != LAYOUT_row_major) continue;
             v->layout = LAYOUT_channels_last;
             dims_channels_last(v->rank, v->dim, v->stride);
@@ -31,16 +27,30 @@ static void store_crossing(struct graph *g, const int *region)
     }
 }
 
+/* Which ops of the part are in region r; a view is where it is read. */
+static bool *belonging(struct arena *a, const struct graph *part, const int *region, int r,
+                       bool *read)
+{
+    bool *in = NEW_N(a, bool, part->ops.n + 1);
+    for (size_t k = part->ops.n; k > 0; k--) {
+        const struct op *op = part->ops.at[k - 1];
+        in[k - 1] = is_view(op) ? read[op->out[0]->id]
+                                                   : region[k - 1] == r || region[k - 1] < 0;
+        for (int j = 0; in[k - 1] && j < ops[op->id].n_in; j++) read[op->in[j]->id] = true;
+    }
+    return in;
+}
+
 /* Region r of g as a graph of its own. */
 static struct graph *extract(struct arena *a, const struct graph *g, const int *region, int r)
 {
     struct graph *part = ir_clone(a, g);
     bool *read = NEW_N(a, bool, g->values.n + 1), *made = NEW_N(a, bool, g->values.n + 1);
+    const bool *in = belonging(a, part, region, r, read);
     size_t n = 0;
     for (size_t k = 0; k < part->ops.n; k++) {
         struct op *op = part->ops.at[k];
-        if (!belongs(region, op, r)) continue;
-        for (int j = 0; j < ops[op->id].n_in; j++) read[op->in[j]->id] = true;
+        if (!in[k]) continue;
         for (int j = 0; j < ops[op->id].n_out; j++)
             if (op->out[j]) made[op->out[j]->id] = true;
         part->ops.at[n++] = op;
@@ -75,6 +85,8 @@ static void settle(struct session *s, struct graph *g, const char *after, int64_
     ir_sort(s->arena, g);
     if (next == 0) ir_number(g);
     for (size_t k = 0; k < g->values.n; k++)
+        if (next && g->values.at[k]->uid >= next) next = g->values.at[k]->uid + 1;
+    for (size_t k = 0; k < g->values.n; k++)
         if (g->values.at[k]->uid == 0) g->values.at[k]->uid = next++;
     const char *wrong = ir_verify(s->arena, g);
     if (wrong) fprintf(stderr, "after %s: %s\n", after, wrong);
@@ -100,6 +112,7 @@ static bool cut(struct session *s, struct graph *whole, graphs_vec *out, int64_t
     for (size_t r = 0; r < n; r++) {
         struct graph *part = extract(s->arena, whole, region, (int)r);
         part->free_uid = *next;
+        if (!fold_views(s, part)) return false;
         settle(s, part, "partition", *next);
         if (!pass_one_kernel(s->arena, part)) fprintf(stderr, "region %zu is no kernel\n", r);
         assert(pass_one_kernel(s->arena, part));

@@ -40,7 +40,7 @@ static bool drop_no_op(struct reading *r, struct op *cast)
     struct value *x = cast->in[0], *y = cast->out[0];
     if (x->type != y->type || x->rank == 0) return false;
     bool keep_x = y->role == VAL_TEMP && !y->stored;
-    if (!keep_x && (x->role != VAL_TEMP || x->stored)) return false;
+    if (!keep_x && (x->role != VAL_TEMP || x->stored || is_view(x->producer))) return false;
     r->count[x->id]--;
     if (keep_x) {
         replace(r, y, x);
@@ -62,7 +62,7 @@ static bool fold_into_producer(struct reading *r, struct op *cast)
 {
     struct value *x = cast->in[0], *y = cast->out[0];
     if (x->role != VAL_TEMP || x->pinned || x->stored || !x->producer) return false;
-    if (x->producer->id == OP_cast || r->count[x->id] != 1 || !only_rounds(y->type)) return false;
+    if (x->producer->id == OP_cast || is_view(x->producer) || r->count[x->id] != 1 || !only_rounds(y->type)) return false;
     take_over(x, y);
     r->count[x->id] = 0;
     return true;

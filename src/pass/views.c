@@ -1,8 +1,9 @@
-/* views: what reads a view of an input reads the input itself, under other dims and strides.
+/* views: what reads a view of a tensor reads the tensor itself, under other dims and strides, from
+ * where the view begins.
  *
- * Invariant: after it no view of an input is left, and no byte has moved. A tensor is bound once,
- * at its beginning: one that is read in two ways, or not from its first element, would have to be
- * two tensors; a computed value would have to be moved in memory. All are refused by name. */
+ * Invariant: after it no view of a tensor in memory is left, and no byte has moved. What is left
+ * are views of values that the graph computes: they are cut off what makes the value, and are views
+ * of tensors in memory then. */
 #include "pass/passes.h"
 
 struct walk { /* where elements lie */
@@ -69,7 +70,7 @@ static bool reshape(const struct walk *x, const struct value *like, struct walk 
 static bool look(const struct op *view, const struct walk *x, struct walk *y)
 {
     *y = *x;
-    if (view->id == OP_reshape) return reshape(x, view->out[0], y);
+    if (view->id == OP_reshape || view->id == OP_copy) return reshape(x, view->out[0], y);
     for (int k = 0; k < x->rank; k++) {
         if (view->id == OP_transpose) {
             int64_t axis = list_of(view, "axes")[k];
@@ -87,13 +88,147 @@ static bool look(const struct op *view, const struct walk *x, struct walk *y)
     return true;
 }
 
-static struct diag *refuse(struct session *s, const struct op *op, const char *why,
-                           const char *hint)
+struct value *pass_looked_at(struct value *v)
 {
-    struct diag *d = diag(s, DIAG_no_lowering, op->span, "'%s' %s", ops[op->id].name, why);
-    diag_hint(s, d, "%s", hint);
-    return d;
+    while (is_view(v->producer)) v = v->producer->in[0];
+    return v;
 }
+
+static struct value *temporary(struct arena *a, struct graph *g, const struct value *like,
+                               enum dtype type)
+{
+    struct value *v = ir_value(a, g, VAL_TEMP, type);
+    ir_shape(v, like->rank, like->dim);
+    v->span = like->span;
+    return v;
+}
+
+/* ---- of what is computed ---------------------------------------------------------------------
+ */
+
+/* The chain of views from x to v, over `from`, which x became; the last makes `out`. */
+static void look_again(struct arena *a, struct graph *g, struct value *v, const struct value *x,
+                       struct value *from, struct value *out)
+{
+    while (v != x) { /* from the last to the first */
+        struct op *view = arena_copy(a, v->producer, sizeof *view);
+        struct value *under = view->in[0] == x ? from : temporary(a, g, view->in[0], out->type);
+        view->in[0] = under;
+        ir_result(view, 0, out);
+        vec_push(a, &g->ops, view);
+        v = v->producer->in[0];
+        out = under;
+    }
+}
+
+/* Rounding a view of a value is looking at the rounded value: that is what is stored, then. */
+static void round_first(struct arena *a, struct graph *g)
+{
+    for (size_t i = 0, n = g->ops.n; i < n; i++) {
+        struct op *op = g->ops.at[i];
+        struct value *v = op->in[0], *y = op->out[0];
+        if (op->id != OP_cast || !is_view(v->producer)) continue;
+        struct value *x = pass_looked_at(v);
+        if (x->role == VAL_INPUT) continue;
+        struct value *rounded = temporary(a, g, x, y->type);
+        rounded->pinned = y->pinned;
+        rounded->name = y->role == VAL_TEMP ? y->name : NULL; /* the output is another tensor */
+        op->in[0] = x;
+        ir_result(op, 0, rounded);
+        look_again(a, g, v, x, rounded, y);
+    }
+    ir_sort(a, g);
+}
+
+/* The strides under which what the view looks at is written where the view's elements lie. */
+static bool look_back(const struct op *view, struct walk *x)
+{
+    const struct walk y = walk_of(view->out[0]);
+    if (view->id == OP_slice) return false;
+    if (view->id == OP_reshape || view->id == OP_copy) return reshape(&y, view->in[0], x);
+    *x = walk_of(view->in[0]);
+    for (int k = 0; k < y.rank; k++) x->stride[list_of(view, "axes")[k]] = y.stride[k];
+    return true;
+}
+
+static void take_walk(struct value *v, const struct walk *w)
+{
+    v->layout = LAYOUT_strides;
+    v->rank = w->rank;
+    memcpy(v->dim, w->dim, sizeof w->dim);
+    memcpy(v->stride, w->stride, sizeof w->stride);
+}
+
+static void read_instead(struct graph *g, const struct value *from, struct value *to)
+{
+    for (size_t i = 0; i < g->ops.n; i++)
+        for (int k = 0; k < ops[g->ops.at[i]->id].n_in; k++)
+            if (g->ops.at[i]->in[k] == from) g->ops.at[i]->in[k] = to;
+}
+
+/* An output that is a view of a value: the value is written there itself, where strides can say
+ * so, else it is copied. */
+static void store_through(struct arena *a, struct graph *g)
+{
+    for (size_t i = g->ops.n; i > 0; i--) {
+        struct op *op = g->ops.at[i - 1];
+        struct value *x = op->in[0], *y = op->out[0];
+        struct walk w;
+        if (!is_view(op) || y->role != VAL_OUTPUT || pass_looked_at(x)->role == VAL_INPUT) continue;
+        if (x->role == VAL_TEMP && !x->stored && look_back(op, &w)) {
+            struct op *maker = x->producer;
+            take_walk(y, &w);
+            for (int k = 0; k < ops[maker->id].n_out; k++)
+                if (maker->out[k] == x) ir_result(maker, k, y);
+            read_instead(g, x, y);
+            continue;
+        }
+        struct value *seen = temporary(a, g, y, y->type);
+        struct op *copy = ir_op(a, g, OP_cast);
+        copy->attr[op_attr_index(OP_cast, "type")] = (struct attr){.given = true, .i = y->type};
+        copy->compute = op->compute;
+        copy->span = op->span;
+        copy->in[0] = seen;
+        ir_result(op, 0, seen);
+        ir_result(copy, 0, y);
+    }
+    ir_sort(a, g);
+}
+
+/* copy(x): x is stored as the copy is declared, or what is stored so is made of x; who reads the copy
+ * looks at that, and is in a later kernel. */
+static void ask_for_memory(struct arena *a, struct graph *g)
+{
+    for (size_t i = 0, n = g->ops.n; i < n; i++) {
+        struct op *op = g->ops.at[i];
+        struct value *x = op->in[0], *y = op->out[0];
+        if (op->id != OP_copy || y->role == VAL_OUTPUT) continue;
+        const struct walk w = walk_of(y);
+        if (x->role != VAL_TEMP || x->stored || is_view(x->producer)) {
+            struct op *cast = ir_op(a, g, OP_cast);
+            cast->attr[op_attr_index(OP_cast, "type")] = (struct attr){.given = true, .i = y->type};
+            cast->compute = op->compute;
+            cast->span = op->span;
+            cast->in[0] = x;
+            op->in[0] = temporary(a, g, y, y->type);
+            ir_result(cast, 0, op->in[0]);
+            x = op->in[0];
+        }
+        take_walk(x, &w);
+        x->layout = y->layout;
+        x->stored = x->pinned = true; /* as asked for */
+        if (!x->name) x->name = y->name;
+        op->id = OP_reshape; /* a view like any other now, to the same dims */
+        op->attr = NEW_N(a, struct attr, op_n_attrs(OP_reshape));
+        struct attr *dims = &op->attr[op_attr_index(OP_reshape, "dims")];
+        *dims = (struct attr){.given = true, .n = y->rank};
+        memcpy(dims->list, y->dim, sizeof y->dim);
+    }
+    ir_sort(a, g);
+}
+
+/* ---- of tensors in memory --------------------------------------------------------------------
+ */
 
 /* A view that is an output is a copy of what it looks at. */
 static void copy_instead(struct arena *a, struct op *view)
@@ -104,10 +239,9 @@ static void copy_instead(struct arena *a, struct op *view)
                                                                .i = view->out[0]->type};
 }
 
-struct alias { /* an input again, under other dims and strides */
+struct alias { /* a tensor again, under other dims and strides */
     struct value *v, *base;
-    int64_t offset;        /* elements */
-    const struct op *view; /* the first that needs it */
+    int64_t offset; /* elements */
 };
 typedef VEC(struct alias) aliases_vec;
 
@@ -118,32 +252,37 @@ static struct alias *find(aliases_vec *all, const struct value *v)
     return NULL;
 }
 
+/* The stride of an axis of size 1 addresses nothing. */
 static bool same_walk(const struct value *v, const struct walk *p)
 {
-    size_t n = sizeof *p->dim * (size_t)p->rank;
-    return v->rank == p->rank && memcmp(v->dim, p->dim, n) == 0 &&
-           memcmp(v->stride, p->stride, n) == 0;
+    bool same = v->rank == p->rank;
+    for (int k = 0; same && k < p->rank; k++)
+        same = v->dim[k] == p->dim[k] && (p->dim[k] == 1 || v->stride[k] == p->stride[k]);
+    return same;
+}
+
+static struct value *add_alias(struct arena *a, struct graph *g, aliases_vec *all,
+                               struct value *base, const struct walk *p)
+{
+    struct value *v = arena_copy(a, base, sizeof *base);
+    v->id = (int)g->values.n;
+    v->uid = 0;
+    take_walk(v, p);
+    vec_push(a, &g->values, v);
+    vec_push(a, all, ((struct alias){v, base, p->offset}));
+    return v;
 }
 
 /* The tensor that the view's readers read: one a place, whatever the views that lead there. */
 static struct value *tensor_at(struct arena *a, struct graph *g, aliases_vec *all,
-                               struct value *base, const struct walk *p, const struct op *view)
+                               struct value *base, const struct walk *p)
 {
     if (p->offset == 0 && same_walk(base, p)) return base;
     for (size_t i = 0; i < all->n; i++)
         if (all->at[i].base == base && all->at[i].offset == p->offset &&
             same_walk(all->at[i].v, p))
             return all->at[i].v;
-    struct value *v = arena_copy(a, base, sizeof *base);
-    v->id = (int)g->values.n;
-    v->uid = 0;
-    v->layout = LAYOUT_strides;
-    v->rank = p->rank;
-    memcpy(v->dim, p->dim, sizeof p->dim);
-    memcpy(v->stride, p->stride, sizeof p->stride);
-    vec_push(a, &g->values, v);
-    vec_push(a, all, ((struct alias){v, base, p->offset, view}));
-    return v;
+    return add_alias(a, g, all, base, p);
 }
 
 static bool fold(struct session *s, struct graph *g, aliases_vec *all, struct op *view)
@@ -152,51 +291,31 @@ static bool fold(struct session *s, struct graph *g, aliases_vec *all, struct op
     struct walk x = walk_of(view->in[0]), y;
     x.offset = of ? of->offset : 0;
     if (!look(view, &x, &y)) {
-        struct diag *d = refuse(
-            s, view, "cannot be said in strides: it joins axes that are apart in memory",
-            "declare the tensor packed along these axes, or under the other dims");
+        struct diag *d = diag(s, DIAG_no_lowering, view->span,
+                              "'%s' cannot be said in strides: it joins axes that are apart in "
+                              "memory",
+                              ops[view->id].name);
+        diag_hint(s, d, "declare the tensor packed along these axes, or under the other dims");
         diag_note(s, d, view->in[0]->span, "dims %s, strides %s",
                   pass_dims_text(s->arena, x.rank, x.dim),
                   pass_dims_text(s->arena, x.rank, x.stride));
         return false;
     }
-    view->in[0] = tensor_at(s->arena, g, all, of ? of->base : view->in[0], &y, view);
+    view->in[0] = tensor_at(s->arena, g, all, of ? of->base : view->in[0], &y);
     return true;
 }
 
-/* What reads v, or NULL. */
-static const struct op *reader(const struct graph *g, const struct value *v)
+/* Attention takes three tensors; one that is given twice gets a second uid. */
+static void tell_apart(struct arena *a, struct graph *g, aliases_vec *all, struct op *op)
 {
-    for (size_t i = 0; i < g->ops.n; i++)
-        for (int k = 0; k < ops[g->ops.at[i]->id].n_in; k++)
-            if (g->ops.at[i]->in[k] == v) return g->ops.at[i];
-    return NULL;
-}
-
-/* An input that is read in one other way alone, from its first element on, is described so. */
-static bool settle(struct session *s, struct graph *g, struct alias *x)
-{
-    const struct op *as_is = reader(g, x->base);
-    if (!reader(g, x->v)) return true;
-    if (x->offset) {
-        refuse(s, x->view, "does not begin at the tensor's first element, where it is bound",
-               "declare the part as an input of its own, with strides(...) of the whole");
-        return false;
-    }
-    if (as_is) {
-        struct diag *d = refuse(s, x->view, "of an input that is read in another way too",
-                                "declare a second input: the launcher takes one pointer for both");
-        diag_note(s, d, as_is->span, "the other is here");
-        return false;
-    }
-    x->base->rank = x->v->rank;
-    x->base->layout = LAYOUT_strides;
-    memcpy(x->base->dim, x->v->dim, sizeof x->v->dim);
-    memcpy(x->base->stride, x->v->stride, sizeof x->v->stride);
-    for (size_t i = 0; i < g->ops.n; i++)
-        for (int k = 0; k < ops[g->ops.at[i]->id].n_in; k++)
-            if (g->ops.at[i]->in[k] == x->v) g->ops.at[i]->in[k] = x->base;
-    return true;
+    for (int k = 1; k < 3; k++)
+        for (int j = 0; j < k; j++) {
+            if (op->in[k] != op->in[j] || op->in[k]->role != VAL_INPUT) continue;
+            const struct alias *of = find(all, op->in[k]);
+            struct walk w = walk_of(op->in[k]);
+            w.offset = of ? of->offset : 0;
+            op->in[k] = add_alias(a, g, all, of ? of->base : op->in[k], &w);
+        }
 }
 
 /* Ops read what their operands became; views that are no output go. */
@@ -211,33 +330,67 @@ static bool fold_all(struct session *s, struct graph *g, aliases_vec *all)
         for (int k = 0; k < ops[op->id].n_in; k++)
             if ((size_t)op->in[k]->id < n_values && instead[op->in[k]->id])
                 op->in[k] = instead[op->in[k]->id];
-        if (ops[op->id].family != FAM_view) continue;
-        if (op->in[0]->role != VAL_INPUT) {
-            refuse(s, op, "of a computed value would move it in memory, which is not supported yet",
-                   "write the order into the input's dims and strides, or hand the value over as "
-                   "an output");
+        if (op->id == OP_sdpa) tell_apart(s->arena, g, all, op);
+        if (!is_view(op) || op->in[0]->role != VAL_INPUT) continue;
+        if (!fold(s, g, all, op)) {
             ok = false;
-        } else if (!fold(s, g, all, op)) {
-            ok = false;
-        } else if (op->out[0]->role == VAL_OUTPUT) {
-            instead[op->out[0]->id] = op->in[0];
-            copy_instead(s->arena, op);
-        } else {
-            instead[op->out[0]->id] = op->in[0];
-            n--;
+            continue;
         }
+        instead[op->out[0]->id] = op->in[0];
+        if (op->out[0]->role == VAL_OUTPUT)
+            copy_instead(s->arena, op);
+        else
+            n--;
     }
     g->ops.n = n;
     return ok;
 }
 
+static bool is_read(const struct graph *g, const struct value *v)
+{
+    for (size_t i = 0; i < g->ops.n; i++)
+        for (int k = 0; k < ops[g->ops.at[i]->id].n_in; k++)
+            if (g->ops.at[i]->in[k] == v) return true;
+    return false;
+}
+
+/* The largest alignment that an address has `bytes` past one of alignment `align`. */
+static int64_t aligned(int64_t align, int64_t bytes)
+{
+    while (bytes % align) align /= 2;
+    return align;
+}
+
+/* A tensor that is read in one other way alone, from its first element on, is described so; else
+ * the view is a tensor of its own. */
+static void settle(struct arena *a, struct graph *g, const struct alias *x)
+{
+    struct value *v = x->v, *base = x->base;
+    if (!is_read(g, v)) return;
+    if (x->offset == 0 && !is_read(g, base)) {
+        const struct walk w = walk_of(v);
+        take_walk(base, &w);
+        read_instead(g, v, base);
+        return;
+    }
+    v->base = base->base ? base->base : base->uid;
+    v->offset = base->offset + x->offset;
+    v->align = aligned(v->align, x->offset * (dtypes[v->type].bits / 8));
+    v->id = (int)g->values.n;
+    vec_push(a, &g->values, v);
+    if (g->free_uid) vec_push(a, &g->inputs, v); /* of a part */
+}
+
 bool fold_views(struct session *s, struct graph *g)
 {
     aliases_vec all = {0};
+    round_first(s->arena, g);
+    store_through(s->arena, g);
+    ask_for_memory(s->arena, g);
     size_t n = g->values.n;
-    bool ok = fold_all(s, g, &all);
-    for (size_t i = 0; ok && i < all.n; i++) ok = settle(s, g, &all.at[i]);
+    if (!fold_all(s, g, &all)) return false;
     g->values.n = n;
-    if (ok) ir_sort(s->arena, g);
-    return ok;
+    for (size_t i = 0; i < all.n; i++) settle(s->arena, g, &all.at[i]);
+    ir_sort(s->arena, g);
+    return true;
 }

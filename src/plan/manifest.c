@@ -68,11 +68,18 @@ static json_t *write_step(const struct plan_step *s, const char *plan)
                                                    (json_int_t)s->constants.at[i].uid, "type",
                                                    s->constants.at[i].type, "value",
                                                    real(s->constants.at[i].value)));
-    return json_pack("{s:I, s:o, s:o, s:o, s:I, s:s, s:o, s:I, s:I, s:s}", "engine",
+    json_t *views = s->views.n ? json_array() : NULL; /* left out where there are none */
+    for (size_t i = 0; i < s->views.n; i++)
+        json_array_append_new(views, json_pack("{s:I, s:I, s:I, s:I}", "uid",
+                                               (json_int_t)s->views.at[i].uid, "of",
+                                               (json_int_t)s->views.at[i].of, "offset",
+                                               (json_int_t)s->views.at[i].offset, "bytes",
+                                               (json_int_t)s->views.at[i].bytes));
+    return json_pack("{s:I, s:o, s:o, s:o, s:I, s:s, s:o, s:o*, s:I, s:I, s:s}", "engine",
                      (json_int_t)s->engine, "knobs", knobs, "numerical_notes", words(&s->numerical),
                      "behavior_notes", words(&s->behavior), "workspace_bytes",
                      (json_int_t)s->workspace_bytes, "chosen_by", s->chosen_by, "constants",
-                     constants, "driver_at", (json_int_t)s->driver_at, "driver_digits",
+                     constants, "views", views, "driver_at", (json_int_t)s->driver_at, "driver_digits",
                      (json_int_t)s->driver_len, "plan", plan);
 }
 
@@ -380,6 +387,13 @@ static struct plan_step read_step(struct reader *r, const json_t *o)
         if (!known_type(c.type)) fault(r, "a constant has no element type of cuDNN");
         vec_push(r->a, &s.constants, c);
     }
+    if (json_object_get(o, "views"))
+        json_array_foreach((json_t *)list(r, o, "views", 1024), i, k)
+            vec_push(r->a, &s.views,
+                     ((struct plan_view){integer(r, k, "uid", 1, INT64_MAX),
+                                         integer(r, k, "of", 1, INT64_MAX),
+                                         integer(r, k, "offset", 0, INT64_MAX),
+                                         integer(r, k, "bytes", 1, INT64_MAX)}));
     return s;
 }
 

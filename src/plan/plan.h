@@ -24,6 +24,10 @@ struct plan_constant { /* host scalars the plan needs besides the interface */
     const char *type; /* cuDNN word: FLOAT, INT32 ... */
     double value;
 };
+struct plan_view { /* a tensor or temporary again, from another address on */
+    int64_t uid, of; /* as this step binds it; whose memory it is */
+    int64_t offset, bytes;
+};
 struct plan_step {
     int64_t engine;
     knobs_vec knobs;
@@ -31,6 +35,7 @@ struct plan_step {
     int64_t workspace_bytes;
     const char *chosen_by; /* "heuristic A rank 0" */
     VEC(struct plan_constant) constants;
+    VEC(struct plan_view) views;
     const char *plan; /* cuDNN's plan JSON, normalised */
     size_t plan_bytes;
     size_t driver_at; /* offset and length of the driver version's digits in `plan` */
@@ -104,8 +109,10 @@ int64_t plan_temporary_bytes(const struct plan_temporary *t);
  * (NULL: not wanted), what the hungriest step needs. Both are multiples of 256 where there are
  * temporaries. */
 int64_t plan_workspace(const struct plan_variant *v, int64_t *steps_at);
-/* Whether cuDNN's print of the step's graph has a tensor of that uid. */
+/* Whether cuDNN's print of the step's graph has a tensor of that uid; whether it has that or a view
+ * of it. */
 bool plan_step_binds(const struct plan_step *step, int64_t uid);
+bool plan_step_uses(const struct plan_step *step, int64_t uid);
 
 enum plan_fit { PLAN_RUNS, PLAN_REBUILD_ADVISED, PLAN_REFUSED };
 /* Compares the fields that cuDNN compares when it loads (list in show.c), cuDNN's version, which

@@ -90,14 +90,29 @@ static void show_temporary(const struct plan_temporary *t, struct buf *out)
     buf_puts(out, "\n");
 }
 
+/* Parts of tensors, and tensors under other strides, that the step binds by themselves. */
+static void show_views(const struct plan_variant *v, const struct plan_step *s, struct buf *out)
+{
+    for (size_t i = 0; i < s->views.n; i++) {
+        const struct plan_view *view = &s->views.at[i];
+        const char *of = "";
+        for (size_t k = 0; k < v->tensors.n; k++)
+            if (v->tensors.at[k].uid == view->of) of = v->tensors.at[k].name;
+        for (size_t k = 0; k < v->temporaries.n; k++)
+            if (v->temporaries.at[k].uid == view->of) of = v->temporaries.at[k].name;
+        buf_printf(out, "      view: uid %" PRId64 ", %s%suid %" PRId64 " from byte %" PRId64 " on\n",
+                   view->uid, of, *of ? ", " : "", view->of, view->offset);
+    }
+}
+
 /* Which tensors of the interface a step binds: with the temporaries, what crosses the cut. */
 static void show_bound(const struct plan_variant *v, const struct plan_step *s, struct buf *out)
 {
     buf_puts(out, "      binds:");
     for (size_t i = 0; i < v->tensors.n; i++)
-        if (plan_step_binds(s, v->tensors.at[i].uid)) buf_printf(out, " %s", v->tensors.at[i].name);
+        if (plan_step_uses(s, v->tensors.at[i].uid)) buf_printf(out, " %s", v->tensors.at[i].name);
     for (size_t i = 0; i < v->temporaries.n; i++)
-        if (plan_step_binds(s, v->temporaries.at[i].uid)) {
+        if (plan_step_uses(s, v->temporaries.at[i].uid)) {
             const struct plan_temporary *t = &v->temporaries.at[i];
             if (*t->name)
                 buf_printf(out, " %s", t->name);
@@ -131,6 +146,7 @@ void plan_show(const struct plan *p, struct buf *out)
                 show_temporary(&v->temporaries.at[t], out);
             for (size_t t = 0; t < v->steps.n; t++) {
                 show_step(&v->steps.at[t], t, out);
+                show_views(v, &v->steps.at[t], out);
                 if (v->steps.n > 1) show_bound(v, &v->steps.at[t], out);
             }
             if (v->steps.n > 1)

@@ -37,6 +37,13 @@ bool plan_step_binds(const struct plan_step *step, int64_t uid)
     return memmem(step->plan, step->plan_bytes, field, (size_t)n) != NULL;
 }
 
+bool plan_step_uses(const struct plan_step *step, int64_t uid)
+{
+    for (size_t i = 0; i < step->views.n; i++)
+        if (step->views.at[i].of == uid) return true;
+    return plan_step_binds(step, uid);
+}
+
 static int64_t last_step(const struct plan_temporary *t)
 {
     return t->read_by.n ? t->read_by.at[t->read_by.n - 1] : t->made_by;
@@ -102,8 +109,48 @@ static bool fits(const struct plan_variant *v, const struct plan_temporary *t)
     return true;
 }
 
+/* The bytes of what has the uid in the interface or in the workspace; 0: nothing has. */
+static int64_t bytes_of(const struct plan_variant *v, int64_t uid)
+{
+    for (size_t i = 0; i < v->tensors.n; i++) {
+        const struct plan_tensor *t = &v->tensors.at[i];
+        int64_t extent = 0;
+        if (t->uid != uid || t->role == PLAN_SCALAR) continue;
+        dims_extent(t->rank, t->dim, t->stride, &extent);
+        return extent * (dtypes[t->type].bits / 8);
+    }
+    for (size_t i = 0; i < v->temporaries.n; i++)
+        if (v->temporaries.at[i].uid == uid) return plan_temporary_bytes(&v->temporaries.at[i]);
+    return 0;
+}
+
+/* A view lies within what it looks at, and has a uid of its own in its step. */
+static const char *check_views(struct arena *a, const struct plan_variant *v, size_t step)
+{
+    const struct plan_step *s = &v->steps.at[step];
+    for (size_t i = 0; i < s->views.n; i++) {
+        const struct plan_view *view = &s->views.at[i];
+        int64_t bytes = bytes_of(v, view->of), end;
+        bool taken = view->uid == view->of || bytes_of(v, view->uid) != 0;
+        for (size_t k = 0; k < v->tensors.n; k++) taken |= v->tensors.at[k].uid == view->uid;
+        for (size_t k = 0; k < i; k++) taken |= s->views.at[k].uid == view->uid;
+        for (size_t k = 0; k < s->constants.n; k++) taken |= s->constants.at[k].uid == view->uid;
+        if (taken)
+            return arena_printf(a, "a view of step %zu has uid %" PRId64 ", which is taken", step,
+                                view->uid);
+        if (!i64_add(view->offset, view->bytes, &end) || end > bytes)
+            return arena_printf(a, "view %" PRId64 " of step %zu ends behind what it looks at",
+                                view->uid, step);
+    }
+    return NULL;
+}
+
 const char *temporaries_check(struct arena *a, const struct plan_variant *v)
 {
+    for (size_t i = 0; i < v->steps.n; i++) {
+        const char *why = check_views(a, v, i);
+        if (why) return why;
+    }
     for (size_t i = 0; i < v->temporaries.n; i++) {
         const struct plan_temporary *t = &v->temporaries.at[i];
         if (t->offset % STEP_ALIGN)
@@ -127,10 +174,15 @@ static bool uses(const struct plan_temporary *t, int64_t step)
 
 const char *temporaries_bound(struct arena *a, const struct plan_variant *v)
 {
+    for (size_t k = 0; k < v->steps.n; k++)
+        for (size_t i = 0; i < v->steps.at[k].views.n; i++)
+            if (!plan_step_binds(&v->steps.at[k], v->steps.at[k].views.at[i].uid))
+                return arena_printf(a, "the plan of step %zu lacks view %" PRId64, k,
+                                    v->steps.at[k].views.at[i].uid);
     for (size_t i = 0; i < v->temporaries.n; i++)
         for (size_t k = 0; k < v->steps.n; k++) {
             const struct plan_temporary *t = &v->temporaries.at[i];
-            bool says = uses(t, (int64_t)k), binds = plan_step_binds(&v->steps.at[k], t->uid);
+            bool says = uses(t, (int64_t)k), binds = plan_step_uses(&v->steps.at[k], t->uid);
             if (says != binds)
                 return arena_printf(a, "the plan of step %zu %s temporary %" PRId64
                                        ", the manifest says otherwise",

@@ -47,7 +47,8 @@ struct fgc_tensor {
 enum fgc_source { FGC_TENSOR, FGC_CONSTANT, FGC_TEMPORARY };
 struct fgc_operand { /* what a step's uid is bound to */
     enum fgc_source source;
-    size_t at; /* its row of tensors or constants, or its offset in the workspace */
+    size_t at;     /* its row of tensors or constants, or its offset in the workspace */
+    size_t offset; /* bytes from there, of a view */
 };
 struct fgc_step { /* one of cuDNN's plans */
     const int64_t *uids;
@@ -275,11 +276,11 @@ static int fgc_make_pack(struct fgc_object *m, const struct fgc_slot *slot, size
     for (i = 0; i < s->n_operands; i++) {
         const struct fgc_operand *o = &s->operands[i];
         if (o->source == FGC_TEMPORARY)
-            bound[i] = (char *)workspace + o->at;
+            bound[i] = (char *)workspace + o->at + o->offset;
         else if (o->source == FGC_CONSTANT)
             bound[i] = m->values[v->n_tensors + o->at];
         else
-            bound[i] = slot->pointers[o->at];
+            bound[i] = (char *)slot->pointers[o->at] + o->offset;
     }
     if (st == CUDNN_STATUS_SUCCESS)
         st = cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64,

@@ -1,4 +1,4 @@
-/* infer_view: shapes of views, transpose, reshape and slice.
+/* infer_view: shapes of views: transpose, reshape, slice and copy.
  *
  * Invariant: an attribute that was left out is filled in, so that slice has full lists, one number
  * an axis. */
@@ -22,6 +22,14 @@ bool infer_transpose(struct sema *m, struct application *x, struct shape *out)
              "the axes of %s are 0 to %d: a transposition names each of them once",
              value_text(m, v), v->rank - 1);
     return false;
+}
+
+bool infer_copy(struct sema *m, struct application *x, struct shape *out)
+{
+    (void)m;
+    out->rank = x->in[0]->rank;
+    memcpy(out->dim, x->in[0]->dim, sizeof out->dim);
+    return true;
 }
 
 bool infer_reshape(struct sema *m, struct application *x, struct shape *out)

@@ -249,6 +249,7 @@ bool infer_select(struct sema *m, struct application *x, struct shape *out);
 bool infer_cast(struct sema *m, struct application *x, struct shape *out);
 bool infer_transpose(struct sema *m, struct application *x, struct shape *out);
 bool infer_reshape(struct sema *m, struct application *x, struct shape *out);
+bool infer_copy(struct sema *m, struct application *x, struct shape *out);
 bool infer_slice(struct sema *m, struct application *x, struct shape *out);
 bool infer_index(struct sema *m, struct application *x, struct shape *out);
 bool infer_reduce(struct sema *m, struct application *x, struct shape *out);

@@ -60,7 +60,7 @@ struct sym *declare(struct sema *m, struct scope *s, enum sym_kind kind, struct 
 }
 
 /* Operators of the language that have no row yet. */
-static const char *const later[] = {"copy", "concat", "window", "padding"};
+static const char *const later[] = {"concat", "window", "padding"};
 
 bool is_later(const char *name)
 {

@@ -78,8 +78,13 @@ static enum runner_status add_step(struct bench *b, const struct bench_plan *pla
         const struct desc *t = plan->desc->descs.at[i];
         if (t->kind != DESC_KIND_TENSOR || desc_get(t, DESC_ATTR_TENSOR_IS_VIRTUAL)) continue;
         int64_t uid = desc_get(t, DESC_ATTR_TENSOR_UNIQUE_ID)->i[0];
-        const struct value *v = tensors_value(b->g, uid);
         struct runner_arg a = {.kind = RUNNER_TENSOR, .uid = uid, .of = uid};
+        for (size_t k = 0; k < plan->views.n; k++)
+            if (plan->views.at[k].uid == uid) {
+                a.of = plan->views.at[k].of;
+                a.offset = plan->views.at[k].offset;
+            }
+        const struct value *v = tensors_value(b->g, a.of);
         bool constant = false;
         for (size_t k = 0; k < plan->desc->constants.n; k++)
             constant = constant || plan->desc->constants.at[k].uid == uid;
@@ -90,7 +95,7 @@ static enum runner_status add_step(struct bench *b, const struct bench_plan *pla
         }
         if (!v) {
             a.kind = RUNNER_BUFFER;
-            a.of = buffer_of(b, p, crossings, t, uid);
+            a.of = buffer_of(b, p, crossings, t, a.of);
         }
         vec_push(b->s->arena, &l.args, a);
     }
@@ -173,7 +178,7 @@ static bool prepare_unfused(struct bench *b, const struct bench_unfused *u, stru
     struct runner_program p;
     w->why = u->why;
     if (w->why) return true;
-    program_of_kernels(b->s->arena, &u->kernels, &p);
+    program_of_kernels(b->s->arena, &u->kernels, true, &p);
     p.contract = true;
     w->workspace_bytes = bytes_of(&p, &u->anchors);
     enum runner_status st = add_anchors(b, u, &p);

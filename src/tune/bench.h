@@ -8,11 +8,15 @@
 #include "kernel/kernel.h"
 #include "tune/tune.h"
 
+struct bench_view { /* what the plan binds of another tensor */
+    int64_t uid, of, offset; /* bytes */
+};
 struct bench_plan {
     const struct desc_graph *desc; /* what the plan was built of */
     const char *plan;
     size_t plan_bytes;
     int64_t engine, workspace_bytes;
+    VEC(struct bench_view) views;
 };
 typedef VEC(struct bench_plan) bench_plans_vec;
 struct bench_unfused {

@@ -71,8 +71,9 @@ enum runner_status reference_compute(struct reference *f);
 void reference_forget(struct reference *f);
 /* Judges what lies in the outputs of the job's first set of memory. */
 enum runner_status reference_judge(struct reference *f, struct arena *a, struct tune_whole *out);
-/* The launches as the runner takes them; anchors that are left to the caller have no kernel. */
-void program_of_kernels(struct arena *a, const struct kernel_program *k,
+/* The launches as the runner takes them; anchors that are left to the caller have no kernel. shares:
+ * a view lies in the tensor that it looks into; else it is a tensor of its own. */
+void program_of_kernels(struct arena *a, const struct kernel_program *k, bool shares,
                         struct runner_program *out);
 
 /* ---- the stages of a search -------------------------------------------------------------------

@@ -10,13 +10,19 @@
 enum { SLOT = 4095 }; /* the runner's last, which no candidate has */
 static const double most_steps = 1e12; /* inner steps of all kernels: some seconds on an H200 */
 
-static struct runner_arg arg_of(const struct kernel_arg *a)
+static struct runner_arg arg_of(const struct kernel_arg *a, bool shares)
 {
-    if (a->tensor) return (struct runner_arg){.kind = RUNNER_TENSOR, .of = a->tensor->uid};
+    const struct value *v = a->tensor;
+    if (v && v->base && shares)
+        return (struct runner_arg){.kind = RUNNER_TENSOR,
+                                   .of = v->base,
+                                   .offset = v->offset * (dtypes[v->type].bits / 8)};
+    if (v) return (struct runner_arg){.kind = RUNNER_TENSOR, .of = v->uid};
     return (struct runner_arg){.kind = RUNNER_BUFFER, .of = a->buffer};
 }
 
-void program_of_kernels(struct arena *a, const struct kernel_program *k, struct runner_program *out)
+void program_of_kernels(struct arena *a, const struct kernel_program *k, bool shares,
+                        struct runner_program *out)
 {
     *out = (struct runner_program){.text = k->text};
     for (size_t i = 0; i < k->buffers.n; i++) vec_push(a, &out->buffers, k->buffers.at[i]);
@@ -24,7 +30,8 @@ void program_of_kernels(struct arena *a, const struct kernel_program *k, struct 
         const struct kernel_launch *from = &k->launches.at[i];
         struct runner_launch l = {
             .kernel = from->name, .plan = -1, .first = from->first, .count = from->count};
-        for (size_t n = 0; n < from->args.n; n++) vec_push(a, &l.args, arg_of(&from->args.at[n]));
+        for (size_t n = 0; n < from->args.n; n++) 
+            vec_push(a, &l.args, arg_of(&from->args.at[n], shares));
         vec_push(a, &out->launches, l);
     }
 }
@@ -48,7 +55,7 @@ enum runner_status reference_compute(struct reference *f)
 {
     struct runner_program p;
     if (f->ready || f->why) return RUNNER_OK;
-    program_of_kernels(f->s->arena, &f->kernels, &p);
+    program_of_kernels(f->s->arena, &f->kernels, false, &p);
     enum runner_status st = runner_program(f->r, SLOT, &p);
     if (st == RUNNER_OK)
         st = runner_launch(f->r, SLOT, 0, f->kernels.launches.n - f->kernels.outputs.n);

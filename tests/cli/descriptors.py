@@ -118,8 +118,8 @@ def strided(memory, dims, strides):
     return np.lib.stride_tricks.as_strided(memory, dims, [s * memory.itemsize for s in strides])
 
 
-def evaluate(tree, memory, scalars):
-    """memory: uid -> flat f64 buffer, written in place."""
+def evaluate(tree, memory, scalars, views={}):
+    """memory: uid -> flat f64 buffer, written in place; views: the same of what looks into another's, by its uid in this tree."""
     by_id = {d["id"]: d for d in tree["descriptors"]}
     attention = sum(by_id[name]["kind"] == "OPERATION_MATMUL" for name in tree["operations"]) == 2
     value = {}
@@ -133,7 +133,7 @@ def evaluate(tree, memory, scalars):
             literal = tree["constants"].get(str(uid))
             x = float(literal["value"]) if literal else scalars[uid]
             return np.full(d["TENSOR_DIMENSIONS"], x)
-        return strided(memory[uid], d["TENSOR_DIMENSIONS"], d["TENSOR_STRIDES"])
+        return strided(views[uid] if uid in views else memory[uid], d["TENSOR_DIMENSIONS"], d["TENSOR_STRIDES"])
 
     def write(name, y):
         d = by_id[name]
@@ -195,6 +195,7 @@ def split(text):
 
 
 INTERFACE = re.compile(r"  (input|output) (\w+)%(\d+) : (\w+)\[([\d, ]+)\] strides\(([\d, ]+)\)")
+VIEW = re.compile(r"%(\d+) : .* in\(%(\d+), (\d+)\)$", re.M)
 SCALAR = re.compile(r"  scalar (\w+)%(\d+) : (\w+)")
 
 
@@ -210,13 +211,13 @@ class Checker:
         if trees.returncode == 3 and "[no-form]" in trees.stderr or "[no-lowering]" in trees.stderr:
             self.refused += 1
             return
-        ir = self.run("-d", "ir", path)
-        if trees.returncode or ir.returncode:
+        ir, parts = self.run("-d", "ir", path), self.run("-d", "partition", path)
+        if trees.returncode or ir.returncode or parts.returncode:
             print("%s: exit %d\n%s" % (path, trees.returncode, trees.stderr))
             self.failed += 1
             return
         graphs = re.split(r"^graph ", ir.stdout, flags=re.M)[1:]
-        steps = split(trees.stdout)
+        steps = zip(split(trees.stdout), re.split(r"^graph ", parts.stdout, flags=re.M)[1:], strict=True)
         for text in graphs:
             self.graph(path, text, steps)
         if next(steps, None):
@@ -248,8 +249,9 @@ class Checker:
                     given += ["-i", "%s=%s" % (n, file)]
             left = {uid for role, _, uid, *_ in tensors if role == "output"}
             while left:
-                tree = next(steps)
-                evaluate(tree, memory, scalars)
+                tree, part = next(steps)
+                views = [map(int, v) for v in VIEW.findall(part)]
+                evaluate(tree, memory, scalars, {uid: memory[base][offset:] for uid, base, offset in views})
                 left -= {d["TENSOR_UNIQUE_ID"] for d in tree["descriptors"] if d["kind"] == "TENSOR"}
             for role, n, uid, kind, dims, strides in tensors:
                 if role == "output":

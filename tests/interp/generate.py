@@ -305,7 +305,7 @@ def _(draw):
     y = x[1:4:2, :, 6:7]
     z = np.exp(x)[:, 5:, 0:6:4][2:3]
     return graph(["input  x : f32[5, 6, 7]", "output y : f32[2, 6, 1]", "output z : f32[1, 1, 2]"],
-                 "y = slice(x, start=[1, 0, 6], end=[4, 6, 7], step=[2, 1, 1])",
+                 "y = copy(slice(x, start=[1, 0, 6], end=[4, 6, 7], step=[2, 1, 1]))",
                  "z = slice(slice(exp(x), start=[0, 5, 0], end=[5, 6, 6], step=[1, 1, 4]), start=[2, 0, 0], end=[3, 1, 2])"), {
                      "y": to_bits(y, "f32"), "z": to_bits(z, "f32")}
 

@@ -70,8 +70,8 @@ static void check_step(const ARGS *args, void *workspace, int k, const char *wha
     int n = 0;
     uint64_t step = (uint64_t)1 << k;
     for (int i = 0; i < N; i++) {
-        n += (subject[i].read & step) != 0;
-        if (!(subject[i].read & step)) {
+        n += (subject[i].bound & step) != 0;
+        if (!(subject[i].bound & step)) {
             check(fake_pointer(subject[i].uid) == NULL,
                   "%s: '%s' is bound, and plan %d has it not", what, subject[i].name, k);
         } else if (subject[i].role == SCALAR) {
@@ -95,6 +95,14 @@ static void check_step(const ARGS *args, void *workspace, int k, const char *wha
         n++;
         check(fake_pointer(temporaries[i].uid) == (char *)workspace + temporaries[i].offset,
               "%s: temporary %d lies elsewhere", what, (int)temporaries[i].uid);
+    }
+    for (int i = 0; i < N_VIEWS; i++) {
+        if (views[i].step != k) continue;
+        n++;
+        const char *of = views[i].of < 0 ? (char *)workspace + views[i].at
+                                         : (char *)get_pointer(args, views[i].of);
+        check(fake_pointer(views[i].uid) == of + views[i].offset, "%s: view %d lies elsewhere", what,
+              (int)views[i].uid);
     }
     check(fake_n_bound() == n, "%s: %d are bound, not %d", what, fake_n_bound(), n);
     check(fake_workspace() == (workspace ? (char *)workspace + TEMPORARY_BYTES : NULL),

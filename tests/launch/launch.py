@@ -152,6 +152,30 @@ graph beside() {
     s = reduce(z, mode=add, axes=[1])
 }
 """,
+    "views": """fg 1
+
+# Parts of one tensor, and one tensor in three roles.
+graph qkv(S in [64, 128]) {
+    input  x : bf16[2, S, 3, 4, 64]
+    output o : bf16[2, 4, S, 64] order(0, 2, 1, 3)
+
+    h = transpose(x, axes=[2, 0, 3, 1, 4])
+    q = reshape(slice(h, end=[1, 2, 4, S, 64]), dims=[2, 4, S, 64])
+    k = reshape(slice(h, start=[1, 0, 0, 0, 0], end=[2, 2, 4, S, 64]), dims=[2, 4, S, 64])
+    v = reshape(slice(h, start=[2, 0, 0, 0, 0]), dims=[2, 4, S, 64])
+    o = sdpa(q, k, v, scale=0.125)
+}
+
+# Nothing binds x from its first byte on; what the first step makes is read from two places.
+graph halves() {
+    input  x : bf16[1, 64, 96]
+    input  w : bf16[1, 32, 96]
+    output y : bf16[1, 64, 48]
+
+    h : bf16 = matmul(slice(x, start=[0, 0, 64]), w)
+    y = silu(slice(h, end=[1, 64, 48])) * slice(h, start=[0, 0, 48])
+}
+""",
     "mixed": """fg 1
 
 graph g(T in [f32, f64]) {
@@ -283,11 +307,23 @@ def mask(used, t):
     return sum(1 << k for k, uids in enumerate(used) if str(t["uid"]) in uids)
 
 
-def tensor_row(name, prefix, graph, index, field, t, used):
+def seen(steps, t):
+    """A bit for each step that has a view of it."""
+    return sum(1 << k for k, step in enumerate(steps) if any(v["of"] == t["uid"] for v in step.get("views", [])))
+
+
+def view_rows(variant):
+    tensors, between = variant["tensors"], {t["uid"]: t["offset"] for t in variant.get("temporaries", [])}
+    rows = [(k, v["uid"], next((i for i, t in enumerate(tensors) if t["uid"] == v["of"]), -1), between.get(v["of"], 0), v["offset"])
+            for k, step in enumerate(variant["steps"]) for v in step.get("views", [])]
+    return len(rows), "".join("    {%d, %d, %d, %d, %d},\n" % r for r in rows) or "    {0, 0, 0, 0, 0},\n"
+
+
+def tensor_row(name, prefix, graph, index, field, t, used, steps):
     kind = field_kind([v["tensors"][index]["type"] for v in graph["variants"]])
     role = t["role"].upper()
     row = f'    {{"{t["name"]}", {role}, {TYPES.get(t["type"], "OTHER")}, \'{kind}\', {t["uid"]}, offsetof(struct {name}_args, {field}), '
-    row += f'{0 if role == "SCALAR" else extent(t)}, {t.get("align", 1)}, {mask(used, t)}ull, {real(t.get("default", 0))}, '
+    row += f'{0 if role == "SCALAR" else extent(t)}, {t.get("align", 1)}, {mask(used, t)}ull, {mask(used, t) | seen(steps, t)}ull, {real(t.get("default", 0))}, '
     checks = f"_Static_assert({prefix}_{t['name']}_UID == {t['uid']}, \"uid\");\n"
     if role == "SCALAR":
         return row + "{0}, {0}, {0}, {0}},\n", checks
@@ -304,12 +340,12 @@ def subject(plan, header, header_name, graph, variant):
     prefix = name + suffix(variant)
     rows, checks = "", ""
     for i, (field, t) in enumerate(zip(fields, variant["tensors"])):
-        row, c = tensor_row(name, prefix, graph, i, field, t, used)
+        row, c = tensor_row(name, prefix, graph, i, field, t, used, variant["steps"])
         rows, checks = rows + row, checks + c
     steps, between = variant["steps"], variant.get("temporaries", [])
     known = {str(t["uid"]) for t in variant["tensors"] + between}
     for k, step in enumerate(steps):
-        missing = used[k] - known - {str(c["uid"]) for c in step["constants"]}
+        missing = used[k] - known - {str(c["uid"]) for c in step["constants"] + step.get("views", [])}
         if missing:
             raise Failure(f"step {k} reads {missing}, the manifest has them not")
     constants = "".join("    {%d, %d, %d, {%s}},\n" % (k, c["uid"], len(b), ", ".join(map(str, b)))
@@ -339,10 +375,12 @@ def subject(plan, header, header_name, graph, variant):
     text += f"#define COMPILED_BY {1000 * nvrtc[0] + 10 * nvrtc[1]}\n#define N_CONSTANTS {sum(len(s['constants']) for s in steps)}\n"
     text += "enum { INPUT, SCALAR, OUTPUT };\nenum { F64, F32, F16, BF16, I64, I32, OTHER };\n" + checks
     text += ("static const struct {\n    const char *name;\n    int role, type, kind;\n    int64_t uid;\n    size_t field, bytes, align;\n"
-             "    uint64_t read; /* a bit for each step that does */\n    double def;\n    int64_t dims[8], strides[8], macro_dims[8], macro_strides[8];\n} subject[] = {\n")
+             "    uint64_t bound, read; /* a bit for each step that has it so; that has it or a view of it */\n    double def;\n    int64_t dims[8], strides[8], macro_dims[8], macro_strides[8];\n} subject[] = {\n")
     text += rows + "};\nstatic const struct {\n    int64_t uid, offset;\n    uint64_t steps;\n} temporaries[] = {\n"
     text += (temporaries or "    {0, 0, 0},\n") + "};\nstatic const struct {\n    int step;\n    int64_t uid;\n    int n;\n    unsigned char value[8];\n} constants[] = {\n"
-    return text + (constants or "    {0, 0, 0, {0}},\n") + "};\n"
+    n_views, views = view_rows(variant)
+    text += (constants or "    {0, 0, 0, {0}},\n") + f"}};\n#define N_VIEWS {n_views}\nstatic const struct {{\n    int step;\n    int64_t uid;\n    int of;\n"
+    return text + "    int64_t at, offset;\n} views[] = {\n" + views + "};\n"
 
 
 # ---- tests -------------------------------------------------------------------------------------------

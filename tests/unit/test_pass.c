@@ -99,6 +99,13 @@ static struct graph *unfolded(struct arena *a, const struct graph *g)
     return c;
 }
 
+/* What a view of it has of a tensor's memory. */
+static struct memory seen(const struct memory *m, const struct value *view)
+{
+    assert_in_range(view->offset, 0, m->n - 1);
+    return (struct memory){m->n - view->offset, m->at + view->offset};
+}
+
 /* Scalars by uid, which counts inputs and scalars first: the same in each step of a graph. */
 static struct interp_result evaluate(struct session *s, struct arena *a, const struct graph *g,
                                      const struct memory *inputs)
@@ -106,6 +113,12 @@ static struct interp_result evaluate(struct session *s, struct arena *a, const s
     struct array **in = NEW_N(a, struct array *, g->values.n + 1);
     for (size_t k = 0; k < g->inputs.n; k++) {
         in[g->inputs.at[k]->id] = gather(a, g->inputs.at[k], &inputs[k]);
+    }
+    for (size_t k = 0; k < g->values.n; k++) { /* of a whole graph, whose uids begin with the inputs */
+        const struct value *v = g->values.at[k];
+        if (!v->base || in[k]) continue;
+        struct memory m = seen(&inputs[v->base - 1], v);
+        in[k] = gather(a, v, &m);
     }
     for (size_t k = 0; k < g->scalars.n; k++) {
         struct array *x = NEW(a, struct array);
@@ -179,7 +192,9 @@ static void check_steps(struct session *s, const char *file, const struct graph 
         struct graph *part = unfolded(a, steps->at[r]);
         struct memory *in = NEW_N(a, struct memory, part->inputs.n + 1);
         for (size_t k = 0; k < part->inputs.n; k++) {
-            in[k] = by_uid[part->inputs.at[k]->uid];
+            const struct value *v = part->inputs.at[k];
+            in[k] = by_uid[v->base ? v->base : v->uid];
+            if (in[k].n && v->base) in[k] = seen(&in[k], v);
             if (!in[k].n) fail_msg("%s: step %zu reads what no earlier one makes", file, r);
         }
         struct interp_result y = evaluate(s, a, part, in);

@@ -3,8 +3,8 @@ if exists('b:current_syntax')
   finish
 endif
 
-syn keyword fgOperator conv matmul sdpa transpose reshape slice reduce add sub mul div mod pow min
-syn keyword fgOperator max atan2 add_square neg abs exp log sqrt rsqrt reciprocal sin cos tan erf
+syn keyword fgOperator conv matmul sdpa transpose reshape slice copy reduce add sub mul div mod pow
+syn keyword fgOperator min max atan2 add_square neg abs exp log sqrt rsqrt reciprocal sin cos tan erf
 syn keyword fgOperator ceil floor relu leaky_relu elu gelu gelu_tanh sigmoid silu swish softplus tanh
 syn keyword fgOperator relu_bwd elu_bwd gelu_bwd gelu_tanh_bwd sigmoid_bwd swish_bwd softplus_bwd
 syn keyword fgOperator tanh_bwd eq ne lt le gt ge logical_and logical_or logical_not select gen_index

@@ -14,6 +14,7 @@ struct arg {
     enum arg_kind kind;
     int index;              /* of the tensor or the buffer */
     int64_t uid;            /* in the plan; kernels take their arguments in order */
+    int64_t offset;         /* bytes from there */
     unsigned char value[8]; /* read by cuDNN from the host */
 };
 struct launch {
@@ -109,7 +110,8 @@ static int tensor_index(const struct runner *r, int64_t uid)
     return -1;
 }
 
-/* {"tensor": uid} | {"buffer": number} | {"hex": bytes}, with "uid" in a plan */
+/* {"tensor": uid, "offset": bytes} | {"buffer": number, "offset": bytes} | {"hex": bytes}, with "uid"
+ * in a plan */
 static bool read_arg(struct runner *r, const struct runner_program *p, const json_t *j,
                      struct arg *out)
 {
@@ -118,6 +120,7 @@ static bool read_arg(struct runner *r, const struct runner_program *p, const jso
     out->kind = tensor ? ARG_TENSOR : buffer ? ARG_BUFFER : ARG_VALUE;
     if (out->kind == ARG_VALUE) return runner_value(j, out->value);
     json_int_t at = json_integer_value(buffer);
+    out->offset = json_integer_value(json_object_get(j, "offset"));
     out->index = tensor ? tensor_index(r, json_integer_value(tensor))
                         : at < p->n_buffers ? (int)at : -1;
     return out->index >= 0;
@@ -240,8 +243,8 @@ void program_free(struct runner *r, struct runner_program *p)
 static void *place_of(struct runner *r, const struct runner_program *p, struct arg *a, int set)
 {
     if (a->kind == ARG_VALUE) return a->value;
-    return (void *)(uintptr_t)(a->kind == ARG_TENSOR ? r->memory[set][a->index]
-                                                     : p->buffer[a->index]);
+    CUdeviceptr at = a->kind == ARG_TENSOR ? r->memory[set][a->index] : p->buffer[a->index];
+    return (void *)(uintptr_t)(at + (CUdeviceptr)a->offset);
 }
 
 static json_t *launch_kernel(struct runner *r, const struct runner_program *p, struct launch *l,
