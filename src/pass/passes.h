@@ -13,6 +13,8 @@ static inline bool is_view(const struct op *op)
 }
 /* What a chain of views that ends in v looks at; v where it is none. */
 struct value *pass_looked_at(struct value *v);
+/* Reductions over axes that others stand between become two (split_reduce.c). */
+void split_reductions(struct session *s, struct graph *g);
 bool pass_simplify(struct session *s, struct graph *g);
 /* Whether one kernel can hold the graph. */
 bool pass_one_kernel(struct arena *a, const struct graph *g);

@@ -76,7 +76,6 @@ static void read_current(const struct reading *r, struct op *op)
 bool pass_simplify(struct session *s, struct graph *g)
 {
     if (!fold_views(s, g)) return false;
-    (void)s;
     struct arena *a = arena_new();
     struct reading r = {NEW_N(a, int, g->values.n + 1), NEW_N(a, struct value *, g->values.n + 1)};
     for (size_t k = 0; k < g->ops.n; k++) {
@@ -93,5 +92,6 @@ bool pass_simplify(struct session *s, struct graph *g)
     g->ops.n = n;
     for (size_t k = 0; k < n; k++) read_current(&r, g->ops.at[k]); /* replaced further down */
     arena_free(a);
+    split_reductions(s, g);
     return true;
 }
